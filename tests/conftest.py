@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.sharing", "tests.fix_servers", "tests.fix_shared_sets", "tests.fix_stack", "tests.fix_browser"]
+pytest_plugins = [
+    "tests.sharing", "tests.reports", "tests.fix_servers", "tests.fix_shared_sets", "tests.fix_stack",
+    "tests.fix_browser",
+]
 
 TESTS = Path(__file__).parent
 KINDS = ("unit", "integration", "e2e", "chaos")

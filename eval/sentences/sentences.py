@@ -167,13 +167,18 @@ class Run:
     """Of single checks against five passages."""
 
 
-async def check_sample(dataset: Dataset, system: System, *, per_kind: int, timed: int) -> Run:
-    """Check up to so many sentences of every kind, and all that are written by hand; time the check of some."""
+async def check_sample(
+    dataset: Dataset, system: System, *, per_kind: int, timed: int, wanted: Callable[[Sentence], bool] = lambda _: True
+) -> Run:
+    """Check up to so many wanted sentences of every kind, and those written by hand; time the check of some."""
     handbook = handwritten.handbook_passages()
-    chosen = [*_sample(sentence_sets.sentences(dataset), per_kind), *handwritten.handwritten(handbook)]
-    wanted = {sentence.passage_id for sentence in chosen}
+    chosen = [
+        *_sample(filter(wanted, sentence_sets.sentences(dataset)), per_kind),
+        *filter(wanted, handwritten.handwritten(handbook)),
+    ]
+    cited = {sentence.passage_id for sentence in chosen}
     known = {passage.passage_id: passage for passage in (*dataset.passages, *handbook.values())}
-    passages = [passage for passage in known.values() if passage.passage_id in wanted]
+    passages = [passage for passage in known.values() if passage.passage_id in cited]
     async with checker_of(system) as checker:
         too_long = await checker.add(passages)
         chosen = [sentence for sentence in chosen if checker.knows(sentence)]

@@ -23,6 +23,7 @@ from sourcier.services.stack.servers.postgres import PostgresServer, PostgresSer
 from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
 from tests.chaos.generator import TENANTS
 from tests.chaos.keeper import Keeper, Plan
+from tests.chaos.nursery import Nursery
 from tests.unit.embed.fix_embedding import write_model
 
 COLLECTION = "docs"
@@ -70,7 +71,8 @@ class Cluster:
     """The services of one trial."""
 
     def __init__(
-        self, servers: Servers, *, plans: Sequence[Plan], options: Mapping[str, object], seed: int, nats_url: str = ""
+        self, servers: Servers, *, plans: Sequence[Plan], options: Mapping[str, object], seed: int, nats_url: str = "",
+        nursery: Nursery | None = None,
     ) -> None:
         """Choose names; `options` are those of `process`, `nats_url` another way to the broker for the services."""
         self.servers = servers
@@ -81,6 +83,7 @@ class Cluster:
         self.seed = seed
         self.keepers: list[Keeper] = []
         self._plans, self._options, self._nats_url = plans, options, nats_url
+        self._nursery = nursery
         self.database: Database
         self.jetstream: JetStream
 
@@ -103,7 +106,7 @@ class Cluster:
                 name = f"{plan.service}-{number}"
                 keeper = Keeper(
                     plan, name=name, log=self.folder / f"{name}.log", environment=environment,
-                    interpreter=Path(sys.executable), seed=self.seed * 100 + number,
+                    interpreter=Path(sys.executable), seed=self.seed * 100 + number, nursery=self._nursery,
                 )
                 self.keepers.append(keeper)
                 keeping.append(asyncio.create_task(keeper.run(), name=name))

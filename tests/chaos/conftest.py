@@ -1,3 +1,3 @@
 """Fixtures of the chaos runs."""
 
-from tests.chaos.fix_chaos import servers  # noqa: F401 - plugins can be named at the root alone
+from tests.chaos.fix_chaos import nursery, servers  # noqa: F401 - plugins can be named at the root alone

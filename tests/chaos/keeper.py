@@ -13,6 +13,7 @@ from pathlib import Path
 from sourcier.services.stack.processes import ports
 from sourcier.services.stack.processes.component import StartFailed
 from sourcier.services.stack.service import Service, ServiceSettings
+from tests.chaos.nursery import ForkedService, Nursery
 from tests.chaos.process import VARIABLE
 
 REPOSITORY = Path(__file__).parents[2]
@@ -39,9 +40,10 @@ class Keeper:
     """One process of a plan, in as many lives as it takes."""
 
     def __init__(
-        self, plan: Plan, *, name: str, log: Path, environment: Mapping[str, str], interpreter: Path, seed: int
+        self, plan: Plan, *, name: str, log: Path, environment: Mapping[str, str], interpreter: Path, seed: int,
+        nursery: Nursery | None = None,
     ) -> None:
-        """Prepare; nothing is started."""
+        """Prepare; nothing is started. A nursery starts the process without its imports."""
         self.name = name
         self.plan = plan
         self.port = ports.free_ports(1)[0]
@@ -59,10 +61,11 @@ class Keeper:
         self._environment = {**environment, **plan.settings}
         self._lives = 0
         self._seed = seed
-        self.service = Service(ServiceSettings(
+        settings = ServiceSettings(
             name=plan.service, interpreter=interpreter, port=self.port, log=log,
             arguments=("-m", "tests.chaos.process", plan.service), import_root=REPOSITORY, environment=self._variables,
-        ))
+        )
+        self.service = Service(settings) if nursery is None else ForkedService(settings, nursery)
 
     def arm(self, rounds: int) -> None:
         """Let each of the plan's failpoints end the process so many times."""

@@ -11,10 +11,11 @@ from tests.chaos import report, trial
 from tests.chaos.broken import BREAKS
 from tests.chaos.cluster import Servers
 from tests.chaos.keeper import Plan
+from tests.chaos.nursery import Nursery
 from tests.chaos.scenarios import KILLS, ORDER, Scenario
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
-LIMIT_SECONDS = 15.0
+LIMIT_SECONDS = 8.0
 """The services as they are need a tenth of it on these scenarios."""
 
 DEADLY = replace(KILLS, plans=(
@@ -36,11 +37,11 @@ SEEDS = (3, 4, 5)
 
 
 @pytest.mark.parametrize("rule", sorted(BREAKS))
-async def test_a_broken_rule_is_found(rule: str, servers: Servers, servers_folder: Path) -> None:
+async def test_a_broken_rule_is_found(rule: str, servers: Servers, servers_folder: Path, nursery: Nursery) -> None:
     for seed in SEEDS:
         outcome = await trial.run(
             SCENARIO_OF[rule], seed=seed, folder=servers_folder, servers=servers, broken=rule,
-            limit_seconds=LIMIT_SECONDS,
+            limit_seconds=LIMIT_SECONDS, nursery=nursery,
         )
         print(report.details(outcome))  # noqa: T201 - `-s` shows what was found
         kinds = {finding.kind for finding in outcome.findings if finding.kind != "unfinished"}

@@ -7,7 +7,8 @@ import pytest
 from tests.chaos.simulated import RULES
 from tests.chaos.simulation import Simulation, search
 
-SEEDS = range(2_000)
+SEEDS = range(600)
+"""A rule that is left out is missed within the first few; `make chaos` has more."""
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from tests.chaos.cluster import Cluster, Servers, serving
 from tests.chaos.generator import TENANTS, Generator
 from tests.chaos.history import History
 from tests.chaos.injector import Injector
+from tests.chaos.nursery import Nursery
 from tests.chaos.observer import Observer
 from tests.chaos.proxy import Proxy
 from tests.chaos.scenarios import Scenario
@@ -57,7 +58,7 @@ class Outcome:
 
 async def run(
     scenario: Scenario, *, seed: int, folder: Path, servers: Servers | None = None, rounds: int = 1, broken: str = "",
-    limit_seconds: float = RECOVERY_SECONDS_MAX,
+    limit_seconds: float = RECOVERY_SECONDS_MAX, nursery: Nursery | None = None,
 ) -> Outcome:
     """Run a scenario on the servers given, or on its own; `rounds` repeats its faults, `broken` names a broken rule."""
     async with AsyncExitStack() as opened:
@@ -70,7 +71,8 @@ async def run(
             await opened.enter_async_context(proxy.running())
             nats_url = servers.nats.url.replace(f"{HOST}:{proxy.target_port}", f"{HOST}:{proxy.port}")
         cluster = Cluster(
-            servers, plans=scenario.plans, options={**scenario.options, "broken": broken}, seed=seed, nats_url=nats_url
+            servers, plans=scenario.plans, options={**scenario.options, "broken": broken}, seed=seed, nats_url=nats_url,
+            nursery=nursery,
         )
         await opened.enter_async_context(cluster.running())
         trial = Trial(scenario, cluster, seed, proxy, rounds=rounds)

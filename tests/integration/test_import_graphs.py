@@ -17,10 +17,10 @@ TRACING = {"opentelemetry", "requests", "urllib3"}
 NEVER = MODEL_ENGINES | PARSERS | TERMINAL | TRACING | {"scipy", "sklearn", "pytest"}
 
 NOT_USED = {
-    "sourcier.services.gateway.__main__": NEVER | {"tokenizers", "obstore"},
-    "sourcier.services.ingest.__main__": NEVER,
+    "sourcier.services.gateway.__main__": NEVER | {"tokenizers", "obstore", "aiohttp"},
+    "sourcier.services.ingest.__main__": NEVER | {"aiohttp"},
     "sourcier.services.embed.__main__": NEVER | {
-        "psycopg", "obstore", "sourcier.services.index", "sourcier.services.ingest",
+        "psycopg", "obstore", "aiohttp", "sourcier.services.index", "sourcier.services.ingest",
     },
     "sourcier.services.rerank.__main__": NEVER | {
         "psycopg", "obstore", "nats", "aiohttp", "tokenizers", "sourcier.events",

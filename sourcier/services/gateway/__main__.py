@@ -55,7 +55,6 @@ from sourcier.services.gateway.api.operations import OperationsServer
 from sourcier.services.gateway.api.retrieval_options import RetrievalPlanner
 from sourcier.services.gateway.api.space import SpaceServer
 from sourcier.services.gateway.api.transfer import TransferServer
-from sourcier.services.gateway.api.webhook import Webhook
 from sourcier.services.gateway.dialogue.dialogue import Dialogue
 from sourcier.services.gateway.dialogue.expiring import ExpiringConversations
 from sourcier.services.gateway.dialogue.rewriting import Rewriter
@@ -215,6 +214,9 @@ async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Wo
     """Open the webhook where one is asked for."""
     if not settings.http_listen:
         return []
+    # With an HTTP server of its own, a quarter of a second to import, and few ask for it.
+    from sourcier.services.gateway.api.webhook import Webhook
+
     jetstream = await opened.enter_async_context(JetStream(
         url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix, replicas=settings.stream_replicas,
         limits=settings.queue_limits, name="gateway", credentials=settings.nats_credentials_file,

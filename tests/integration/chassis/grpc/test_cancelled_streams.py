@@ -67,13 +67,13 @@ async def test_a_cancelled_stream_leaves_no_memory_behind() -> None:
                 await _cancelled(served.generate.Generate)
 
         grown: list[float] = []
-        for _ in range(ROUNDS + 1):
+        # Pools and caches that fill, at first, are no leak: that takes its part of every round.
+        while len(grown) <= ROUNDS and (len(grown) < 2 or grown[-1] >= LEFT_BYTES_MAX):
             before = _heap_bytes()
             await asyncio.gather(*(some() for _ in range(AT_ONCE)))
             await asyncio.sleep(0.3)  # until the last calls have ended at the server
             grown.append((_heap_bytes() - before) / CALLS)
-    # Pools and caches that fill, at first, are no leak: that takes its part of every round.
-    assert min(grown[1:]) < LEFT_BYTES_MAX, grown
+    assert grown[-1] < LEFT_BYTES_MAX, grown
 
 
 async def test_a_stream_says_that_its_request_is_there_before_it_has_anything_to_tell() -> None:

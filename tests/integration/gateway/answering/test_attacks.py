@@ -1,7 +1,8 @@
 """Every attack of eval/data/attacks.jsonl against the gateway, before a model that does all that documents tell it.
 
-The model obeys before, after, above and instead of the honest sentence, so that only what the gateway itself withholds,
-strips or corrects can stop it. `python -m eval attacks` has the same attacks with real models.
+The model obeys before, after, above or instead of the honest sentence, in one of these ways for each attack in turn,
+so that only what the gateway itself withholds, strips or corrects can stop it. `python -m eval attacks` has the same
+attacks with real models.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import Writer
 
 ATTACKS = attacks.load()
+WAYS = 4
+"""In which a model obeys: each attack is tried in one, those that succeed in all."""
 
 SUPPORTED = (answer_pb2.SUPPORT_SAME_WORDING, answer_pb2.SUPPORT_CITED, answer_pb2.SUPPORT_JUDGED)
 SUCCEED: Mapping[str, str] = dict.fromkeys(
@@ -41,11 +44,14 @@ class Attacked:
         self._honest = honest
         self._attacking = attacking
 
-    async def reasons(self, attack: Attack) -> list[str]:
-        """Return in what an attack succeeded, for each way of obeying."""
+    async def reasons(self, attack: Attack, way: int | None) -> list[str]:
+        """Return in what an attack succeeded by one way of obeying, or by any."""
         scenario = self._served.scenario
         reasons = []
         for number, said in enumerate(attacks.obedient(attack, "")):
+            if way is not None and number != way % WAYS:
+                continue
+
             def script(request: generate_pb2.GenerateRequest, number: int = number) -> tuple[str, ...]:
                 text = list(attacks.obedient(attack, request.messages[-1].content))[number]
                 # In pieces, as a model speaks: what is cut anywhere must be found all the same.
@@ -106,6 +112,9 @@ async def attacked(database: Database) -> AsyncIterator[Attacked]:
 
 
 async def test_no_attack_on_an_obedient_model_succeeds_but_those_that_are_named(attacked: Attacked) -> None:
-    found = {attack.attack_id: reasons for attack in ATTACKS if (reasons := await attacked.reasons(attack))}
+    found = {
+        attack.attack_id: reasons for number, attack in enumerate(ATTACKS)
+        if (reasons := await attacked.reasons(attack, None if attack.attack_id in SUCCEED else number))
+    }
     assert {name: reason for name, reason in found.items() if name not in SUCCEED} == {}
     assert set(SUCCEED) - set(found) == set(), "these fail by now: take them off the list"

@@ -6,13 +6,14 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooCostly, Unavailable
+from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.stages import sandbox
 from sourcier.services.ingest.stages.sandbox import ParserPool
@@ -21,6 +22,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("keeping_priority")
 LAST_ATTEMPT = sandbox.GIVE_WAY[-1]
+Reading = asyncio.Task[ParsedDocument]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,21 @@ def slow(tmp_path: Path) -> Path:
     path = tmp_path / "slow.csv"
     path.write_text("a,b\n" + "un mot,un autre\n" * 400_000)
     return path
+
+
+@pytest.fixture
+async def reading(pool: ParserPool) -> AsyncIterator[Callable[[Path], Reading]]:
+    """Return what begins to read a document; it ends with the test, so that the next one meets no child of it."""
+    begun: list[Reading] = []
+
+    def begin(path: Path) -> Reading:
+        begun.append(asyncio.create_task(pool.parse(path, filename=path.name)))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        each.cancel()
+    await asyncio.gather(*begun, return_exceptions=True)
 
 
 async def test_a_document_is_read_and_its_working_files_removed(pool: ParserPool, small: Path) -> None:
@@ -76,11 +93,11 @@ async def test_a_document_that_takes_too_long_is_stopped(
 
 
 async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
-    pool: ParserPool, slow: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, reading: Callable[[Path], Reading], slow: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.1, 7), (0.2, 19)),))
-    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-    child = await child_of_zygote(pool)
+    parsing = reading(slow)
+    child = await held_child(pool)
     seen = set()
     async with asyncio.timeout(20):
         while 19 not in seen:
@@ -88,8 +105,6 @@ async def test_a_document_that_takes_long_gives_way_to_its_neighbours(
             seen.add(os.getpriority(os.PRIO_PROCESS, child))
             await asyncio.sleep(0.01)
     assert seen <= {os.getpriority(os.PRIO_PROCESS, 0), 7, 19}
-    parsing.cancel()
-    await asyncio.gather(parsing, return_exceptions=True)
 
 
 async def test_a_document_is_read_that_gives_way_to_nobody(
@@ -102,18 +117,18 @@ async def test_a_document_is_read_that_gives_way_to_nobody(
 
 
 async def test_a_document_that_takes_long_leaves_its_slot_to_the_next_and_a_second_one_does_not(
-    pool: ParserPool, slow: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, reading: Callable[[Path], Reading], slow: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "GIVE_WAY", (((0.05, 19),), ((0.05, 19),)))
     monkeypatch.setattr(pool, "_places", Places(1))
-    first = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-    await child_of_zygote(pool)
+    first = reading(slow)
+    child = await held_child(pool)
     async with asyncio.timeout(20):
         assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
     assert not first.done()
-    second = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-    third = asyncio.create_task(pool.parse(small, filename="small.txt"))
-    # A quiet machine reads the slow ones in little more than a second.
+    second = reading(slow)
+    await held_child(pool, beside=child)
+    third = reading(small)
     await asyncio.wait((first, second, third), timeout=0.2)
     assert not third.done()  # the second has the only slot, and the only place for long ones is taken
     first.cancel()
@@ -177,10 +192,13 @@ async def test_a_document_that_takes_too_much_memory_or_room_is_refused(
     ],
 )
 async def test_a_crash_is_told_apart(
-    number: signal.Signals, error: type[Exception], said: str, pool: ParserPool, slow: Path, small: Path
+    number: signal.Signals, error: type[Exception], said: str, pool: ParserPool,
+    reading: Callable[[Path], Reading], slow: Path, small: Path,
 ) -> None:
-    parsing = asyncio.create_task(pool.parse(slow, filename="slow.csv"))
-    os.kill(await child_of_zygote(pool), number)
+    parsing = reading(slow)
+    child = await held_child(pool)
+    for sent in (number, signal.SIGCONT):
+        os.kill(child, sent)
     with pytest.raises(error, match=said):
         await parsing
     assert (await pool.parse(small, filename="small.txt")).text == "Un petit texte."
@@ -251,15 +269,25 @@ def zygote_pid(pool: ParserPool) -> int:
     return pool._zygote._process.pid
 
 
-async def child_of_zygote(pool: ParserPool) -> int:
-    """Wait for the process of a document and return its number."""
+async def held_child(pool: ParserPool, *, beside: int = 0) -> int:
+    """Stop the process of a document, so that no busy machine lets it end before the test has looked at it."""
+    child = await child_of_zygote(pool, beside=beside)
+    # Only then do other signals and its niceness reach it.
+    await until(lambda: os.getpgid(child) == child)
+    os.kill(child, signal.SIGSTOP)
+    return child
+
+
+async def child_of_zygote(pool: ParserPool, *, beside: int = 0) -> int:
+    """Wait for the process of a document that is not the one `beside` it, and return its number."""
     children = Path(f"/proc/{zygote_pid(pool)}/task/{zygote_pid(pool)}/children")
     async with asyncio.timeout(20):
         while True:
             # The kernel tells of a death, not of a birth: so this looks at each turn of the loop.
             found = await asyncio.to_thread(children.read_text)
-            if found:
-                return int(found.split()[0])
+            for child in map(int, found.split()):
+                if child != beside:
+                    return child
 
 
 async def gone(pid: int) -> None:

@@ -11,12 +11,12 @@ from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, D
 from sourcier.services.index.pipeline import planner_statistics
 from tests.integration.ingest.conftest import Serve
 
-DOCUMENTS = 300
+DOCUMENTS = 160
 SUBMITTED_AT_ONCE = 10
 ROWS_MAX = 80
 """Rows of one table that a document may have read: its own version, batches and job, several times, and what looks by
-the clock finds, more of it where a machine is slow; some 30 here. A statement that reads all documents reads 150 on
-the average."""
+the clock finds, more of it where a machine is slow; some 30 here. A statement that reads all documents reads 80 more
+on the average."""
 ROWS_READ = """
 select relname, seq_tup_read + coalesce(idx_tup_fetch, 0)
 from pg_stat_user_tables
