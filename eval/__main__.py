@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from eval import gates, shared_sets
+from eval.answers import figures
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.faq_closeness import measure_closeness
@@ -62,6 +63,13 @@ def system_options(command: Any) -> Any:
 def yes_no(half: str | None) -> None:
     """Measure what clauses say to yes/no questions; needs no model and no service."""
     click.echo(table(ruled(half=half or "")))
+
+
+@main.command("figures")
+@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
+def computed_figures(half: str | None) -> None:
+    """Measure what is computed from small documents; needs no model and no service."""
+    click.echo(figures.table(figures.answered(half=half or "")))
 
 
 @main.command()
