@@ -70,6 +70,7 @@ def yes_no(half: str | None) -> None:
 def computed_figures(half: str | None) -> None:
     """Measure what is computed from small documents; needs no model and no service."""
     click.echo(figures.table(figures.answered(half=half or "")))
+    click.echo(f"\n{figures.sentence_table(figures.compared(half=half or ''))}")
 
 
 @main.command()

@@ -16,6 +16,7 @@ from eval.sets.json_lines import read_rows
 from sourcier.services.gateway.computing.computation import compute
 from sourcier.services.gateway.computing.questions import asked
 from sourcier.services.gateway.computing.results import Computed, Doubtful
+from sourcier.services.gateway.figures.agreement import Figures
 from sourcier.services.gateway.figures.readings import Source
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "figures.jsonl"
@@ -62,6 +63,40 @@ def answered(*, half: str = "") -> Iterator[Answered]:
                 told(found, row["language"]) if isinstance(found, Computed) else None,
                 found.doubt.value if isinstance(found, Doubtful) else "",
             )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One sentence with figures, and whether its passage was found to speak against them."""
+
+    half: str
+    sentence: str
+    holds: bool
+    mismatch: str
+    """Empty where nothing speaks against it."""
+
+
+def compared(*, half: str = "") -> Iterator[Compared]:
+    """Give what the figures of every sentence of the set, or of one half of it, come to."""
+    for row in read_rows(QUESTIONS):
+        if half not in ("", row["half"]):
+            continue
+        figures = Figures(Source(1, row["text"], row["title"], row["language"]), today=TODAY)
+        for entry in row["sentences"]:
+            found = figures.contradiction(entry["sentence"], entry["question"])
+            yield Compared(
+                row["half"], entry["sentence"], entry["holds"], "" if found is None else found.mismatch.value
+            )
+
+
+def sentence_table(sentences: Iterable[Compared]) -> str:
+    """Return how many sentences are spoken against, by half and whether they hold, as Markdown."""
+    counted = Counter((each.half, each.holds, bool(each.mismatch)) for each in sentences)
+    lines = ["| half | sentences | number | spoken against |", "|---|---|---|---|"]
+    for half, holds in sorted({key[:2] for key in counted}):
+        against, agreed = counted[half, holds, True], counted[half, holds, False]
+        lines.append(f"| {half} | {'that hold' if holds else 'that do not'} | {against + agreed} | {against} |")
+    return "\n".join(lines)
 
 
 def told(result: Computed, language: str) -> str:

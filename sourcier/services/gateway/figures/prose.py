@@ -39,11 +39,14 @@ class Statement:
     lead: tuple[Token, ...]
     """Of the line that leads in to it."""
     is_fact: bool
+    told_apart: bool = True
     counted: Token | None = None
     """What stands behind a bare number."""
 
 
-def statements_in(text: str, *, context: str, language: str, today: date) -> Iterator[Statement]:
+def statements_in(
+    text: str, *, context: str, language: str, today: date, clocks: bool = False
+) -> Iterator[Statement]:
     """Give the figures of a text, its tables apart."""
     lead: tuple[Token, ...] = ()
     start = 0
@@ -55,10 +58,10 @@ def statements_in(text: str, *, context: str, language: str, today: date) -> Ite
         elif stripped.endswith(":"):
             lead = tokens_of(stripped)
         elif _ITEM.match(line) is not None or _is_pair(stripped):
-            yield from _item(line, start, lead, language)
+            yield from _item(line, start, lead, language, clocks=clocks)
         else:
             lead = ()
-            for statement in _sentences(line, context, language, today=today):
+            for statement in _sentences(line, context, language, today=today, clocks=clocks):
                 yield _moved(statement, start)
         start = end + 1
 
@@ -67,7 +70,9 @@ def _is_pair(line: str) -> bool:
     return len(line) <= ITEM_CHARACTERS_MAX and _KEY.match(line) is not None and line.count(": ") == 1
 
 
-def _item(line: str, start: int, lead: tuple[Token, ...], language: str) -> Iterator[Statement]:
+def _item(
+    line: str, start: int, lead: tuple[Token, ...], language: str, *, clocks: bool
+) -> Iterator[Statement]:
     """Give the figure of « - adulte : 85 € »; an item of several figures is not read."""
     mark = _ITEM.match(line)
     body_at = mark.end() if mark is not None else 0
@@ -75,7 +80,7 @@ def _item(line: str, start: int, lead: tuple[Token, ...], language: str) -> Iter
     key = _KEY.match(body)
     named = "" if key is None else key.group("key")
     found = [
-        each for each in quantities_in(body, language=language) if key is None or each.start >= key.end()
+        each for each in quantities_in(body, language=language, clocks=clocks) if key is None or each.start >= key.end()
     ]
     if len(found) != 1:
         return
@@ -89,14 +94,16 @@ def _item(line: str, start: int, lead: tuple[Token, ...], language: str) -> Iter
     )
 
 
-def _sentences(line: str, context: str, language: str, *, today: date) -> Iterator[Statement]:
+def _sentences(
+    line: str, context: str, language: str, *, today: date, clocks: bool
+) -> Iterator[Statement]:
     before: tuple[Token, ...] = ()
     after_clause = -1
     for clause in clauses_of(line, context):
         # The clause's text may have a line before it that leads in; figures of that are its own.
         at = line.find(clause.text, clause.start)
         text, at = (clause.text, at) if at >= 0 else (line[clause.start : clause.end], clause.start)
-        found = quantities_in(text, language=language)
+        found = quantities_in(text, language=language, clocks=clocks)
         # Framing takes longest, and most clauses have no figure.
         plain = bool(found) and _is_plain(clause, today=today)
         inherited = _inherited(clause.tokens, clause.subject or before)
@@ -104,7 +111,7 @@ def _sentences(line: str, context: str, language: str, *, today: date) -> Iterat
             yield Statement(
                 replace(quantity, start=at + quantity.start, end=at + quantity.end), clause.start, clause.end, label,
                 own, (*shared, *(inherited if at >= after_clause else ())), (),
-                plain and alone and quantity.exact and not quantity.ambiguous, _counted(text, quantity),
+                plain and alone and quantity.exact and not quantity.ambiguous, alone, _counted(text, quantity),
             )
         subject = subject_of(clause.tokens)
         if subject and subject[0].text not in _THAT_OF and len(subject) < len(clause.tokens):
@@ -165,6 +172,12 @@ def _parts(
         elif place and any(token.text in _THAT_OF for token in before):
             stop = next((at for at, token in enumerate(first_subject) if at and token.text in _OF), len(first_subject))
             shared = tuple(first_subject[:stop])
+        elif place:
+            # « Le lot 1 a été attribué pour 24 600 € et le lot 2 pour 18 950 € »: the verb is said once.
+            shared = head[len(first_subject) :]
+        if place and quantity.unit is NONE and _counted(text, quantity) is None:
+            # « 12 500 visiteurs en 2023 contre 9 800 en 2022 »
+            shared = (*shared, *filter(None, (_counted(text, found[0]),)))
         yield quantity, own, shared, text[start : quantity.start].strip(" ,;"), True
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
-from sourcier.services.gateway.figures.units import NONE, Unit, scale_of, unit_at, unit_named
+from sourcier.services.gateway.figures.units import CLOCK, NONE, Unit, scale_of, unit_at, unit_named
 from sourcier.services.index.language.numerals import written_numbers
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in
@@ -75,12 +75,17 @@ class Quantity:
         return (self.base.normalize(), *self.unit.comparable)
 
 
-def quantities_in(text: str, *, language: str = "fr") -> list[Quantity]:
-    """Return the amounts of a text in its order; dates, times of day, codes and numbers of articles are none."""
+def quantities_in(text: str, *, language: str = "fr", clocks: bool = False) -> list[Quantity]:
+    """Return the amounts of a text in its order; dates, codes and numbers of articles are none.
+
+    Times of day are but with `clocks`: in minutes.
+    """
     plain = fold_in_place(text).replace("’", "'")
     plain = _blanked(plain, [(each.start, each.end) for each in dates_in(text, years=True)])
-    plain = _blanked(plain, [match.span() for match in _CLOCK.finditer(plain)])
-    found = [_quantity(match, plain, language) for match in _AMOUNT.finditer(plain)
+    times = list(_CLOCK.finditer(plain))
+    plain = _blanked(plain, [match.span() for match in times])
+    found = [_time(match) for match in times] if clocks else []
+    found += [_quantity(match, plain, language) for match in _AMOUNT.finditer(plain)
              if _LABEL_BEFORE.search(plain[max(0, match.start() - 16) : match.start()]) is None]
     known = [(each.start, each.end) for each in found]
     found += (each for each in _worded(plain) if not any(start < each.end and each.start < end for start, end in known))
@@ -108,13 +113,20 @@ def number_value(written: str, *, language: str) -> tuple[Decimal, bool]:
     return Decimal(whole + decimals), language not in ("fr", "en")
 
 
+def _time(match: re.Match[str]) -> Quantity:
+    hour, *minute = re.findall(r"\d+", match.group())
+    half = 12 if "p" in match.group() and int(hour) < 12 else 0
+    value = (int(hour) + half) * 60 + int(minute[0] if minute else 0)
+    return Quantity(Decimal(value), CLOCK, match.start(), match.end())
+
+
 def _quantity(match: re.Match[str], plain: str, language: str) -> Quantity:
     value, ambiguous = number_value(match.group("number"), language=language)
     start, end = match.span()
     sign = _BEFORE_SIGN.search(plain[max(0, start - 4) : start])
     assert sign is not None
     unit = unit_named(sign.group("currency") or "") or NONE
-    begins = start - len(sign.group()) if sign.group().strip() else start
+    begins = start - len(sign.group().lstrip()) if sign.group().strip() else start
     if sign.group("minus") and _is_sign(plain, begins, start):
         value = -value
     elif not sign.group("currency"):

@@ -60,6 +60,8 @@ class Reading:
     """Its column."""
     is_fact: bool = True
     """Whether it is given out as a plain fact, exactly."""
+    told_apart: bool = True
+    """Whether its words could be told from those of other figures of its sentence."""
     counted: Token | None = None
     """What a bare number counts: « 58 agents »."""
 
@@ -108,8 +110,8 @@ def label_of(table: Table, row: int, numeric: Sequence[int]) -> str:
     return " – ".join(cell.text for place, cell in enumerate(cells) if place not in numeric and cell.text)
 
 
-def read(source: Source, *, today: date) -> tuple[list[Reading], list[Grid]]:
-    """Return what a passage gives as figures, and its tables."""
+def read(source: Source, *, today: date, clocks: bool = False) -> tuple[list[Reading], list[Grid]]:
+    """Return what a passage gives as figures, and its tables; with `clocks`, times of day too."""
     context = forms_of(tokens_of(source.context))
     lists = [table for each in listings_in(source.text) if (table := as_table(each, source.text)) is not None]
     grids = [_grid(source, number, table, context)
@@ -117,7 +119,7 @@ def read(source: Source, *, today: date) -> tuple[list[Reading], list[Grid]]:
     grids = [grid for grid in grids if grid.numeric]
     found = [reading for grid in grids for reading in grid.readings]
     listed = [(grid.table.start, grid.table.end) for grid in grids]
-    found += (each for each in _of_prose(source, context, today=today)
+    found += (each for each in _of_prose(source, context, today=today, clocks=clocks)
               if not any(start <= each.quantity.start < end for start, end in listed))
     return found, grids
 
@@ -173,12 +175,14 @@ def _is_numeric(table: Table, parsed: Sequence[Sequence[Quantity | None]], colum
     return bool(figures) and len(figures) * 2 >= len(cells)
 
 
-def _of_prose(source: Source, context: frozenset[str], *, today: date) -> Iterator[Reading]:
-    for statement in statements_in(source.text, context=source.context, language=source.language, today=today):
+def _of_prose(source: Source, context: frozenset[str], *, today: date, clocks: bool) -> Iterator[Reading]:
+    for statement in statements_in(
+        source.text, context=source.context, language=source.language, today=today, clocks=clocks
+    ):
         yield Reading(
             statement.quantity, source.number, statement.start, statement.end, statement.label, "",
             forms_of(statement.own), forms_of(statement.shared), context | forms_of(statement.lead),
-            is_fact=statement.is_fact, counted=statement.counted,
+            is_fact=statement.is_fact, counted=statement.counted, told_apart=statement.told_apart,
         )
 
 

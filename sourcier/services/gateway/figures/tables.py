@@ -40,6 +40,8 @@ class Table:
     """The line above it."""
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    head: tuple[int, int] | None = None
+    """Where the line with the columns' names stands; None for a list."""
 
     @property
     def width(self) -> int:
@@ -67,7 +69,7 @@ def tables_in(text: str) -> list[Table]:
         )
         rows = tuple(_row(text, *line) for line in run[rule + 1 : rule + 1 + ROWS_MAX + 1])
         if rows:
-            found.append(Table(run[0][0], run[-1][1], _above(text, run[0][0]), header, rows))
+            found.append(Table(run[0][0], run[-1][1], _above(text, run[0][0]), header, rows, run[rule - 1]))
     return found
 
 

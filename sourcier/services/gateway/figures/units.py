@@ -53,6 +53,8 @@ class Unit:
 
 
 NONE = Unit("", Kind.NUMBER)
+CLOCK = Unit("h", Kind.OTHER)
+"""A time of day, in minutes from midnight."""
 POINTS = Unit("points", Kind.POINTS)
 PERCENT = Unit("%", Kind.PERCENT)
 EURO = Unit("€", Kind.MONEY)
