@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from eval import gates, shared_sets
+from eval.answers import figures
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.faq_closeness import measure_closeness
@@ -59,6 +60,14 @@ def system_options(command: Any) -> Any:
 
 main.add_command(yes_no)
 main.add_command(in_force)
+
+
+@main.command("figures")
+@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
+def computed_figures(half: str | None) -> None:
+    """Measure what is computed from small documents; needs no model and no service."""
+    click.echo(figures.table(figures.answered(half=half or "")))
+    click.echo(f"\n{figures.sentence_table(figures.compared(half=half or ''))}")
 
 
 @main.command()

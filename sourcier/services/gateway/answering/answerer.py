@@ -13,7 +13,7 @@ from typing import Protocol
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering import yes_no
+from sourcier.services.gateway.answering import computed, yes_no
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.in_force import InForce, in_force
@@ -148,6 +148,12 @@ class Answerer:
             return
         if of_collection is not None:
             yield of_collection
+        if (dated := computed.by_calendar(query, messages)) is not None:
+            # The question has all that is computed: a day and a delay.
+            yield dated
+            stopwatch.durations["total"] = time.perf_counter() - started_at
+            yield Finished(Outcome.ANSWERED, stopwatch.durations)
+            return
         usage = Usage()
         if analyser is not None:
             analysis = await analyser.analyse(query, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
@@ -185,6 +191,17 @@ class Answerer:
         assert embedding is not None
         if in_time.degradation is not None:
             yield in_time.degradation
+        calculated = await computed.calculation(
+            query, passages, self._retriever, messages, today=options.today, stopwatch=stopwatch, deadline=deadline
+        )
+        if calculated.degradation is not None:
+            yield calculated.degradation
+        if calculated.is_computed:
+            # All words of the question are told by its figures: that is surer than the search's signs.
+            for event in calculated.events:
+                yield event
+            yield Finished(Outcome.ANSWERED, stopwatch.durations, Usage(), "")
+            return
         likely: float | None = None
         if self._assessor is not None and found.looked_at and options.answerability_threshold > 0:
             with stopwatch.measure("assess"):
@@ -201,6 +218,11 @@ class Answerer:
             return
         for conflict in in_time.conflicts:
             yield conflict
+        if calculated.events:
+            for event in calculated.events:
+                yield event
+            yield Finished(Outcome.QUOTED, stopwatch.durations, Usage(), "")
+            return
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
             self._opinions, likely=likely, disputed=in_time.disputed,

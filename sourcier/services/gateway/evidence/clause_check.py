@@ -1,4 +1,4 @@
-"""What clauses object to the sentences of an answer, and say to a yes/no question; and how they are quoted."""
+"""What clauses and figures of passages object to the sentences of an answer, and clauses say to a yes/no question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, a
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
 from sourcier.services.gateway.evidence.links import extract
-from sourcier.services.gateway.evidence.reasons import difference_reason, reason
+from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
+from sourcier.services.gateway.figures.agreement import Contradiction, Figures
+from sourcier.services.gateway.figures.readings import Source as FigureSource
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.index.search.passages import Passage
@@ -69,6 +71,15 @@ class ClauseCheck:
         return [Clauses(passage.text, _above(passage), today=self._today) for passage in self._passages]
 
     @cached_property
+    def _figures(self) -> list[Figures]:
+        return [
+            Figures(FigureSource(
+                number, passage.text, _above(passage), passage.language or self._language
+            ), today=self._today)
+            for number, passage in enumerate(self._passages, start=1)
+        ]
+
+    @cached_property
     def _asks_yes_or_no(self) -> bool:
         return asked(self._question, today=self._today) is not None
 
@@ -78,7 +89,10 @@ class ClauseCheck:
         `confirmed` tells whether a model was asked and confirms the sentence: that makes up for a clause that decides
         nothing, never for one that says otherwise.
         """
-        return self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
+        return (
+            self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
+            or self._to_its_figures(sentence, numbers)
+        )
 
     def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
         yes = answered(sentence).yes
@@ -105,6 +119,22 @@ class ClauseCheck:
         number, found = first
         return self._objection(
             Finding.CONTRADICTED, found.difference.value, difference_reason(found.difference, language=self._language),
+            Place(number, found.start, found.end, found.lead),
+        )
+
+    def _to_its_figures(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
+        """Return what speaks against a sentence's figures: they are another row's, or in another unit."""
+        first: tuple[int, Contradiction] | None = None
+        for number in numbers:
+            found = self._figures[number - 1].contradiction(sentence, self._question)
+            if found is None:
+                return None
+            first = first or (number, found)
+        if first is None:
+            return None
+        number, found = first
+        return self._objection(
+            Finding.CONTRADICTED, found.mismatch.value, mismatch_reason(found.mismatch, language=self._language),
             Place(number, found.start, found.end, found.lead),
         )
 

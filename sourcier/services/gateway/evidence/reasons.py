@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.clauses.agreement import Difference
+from sourcier.services.gateway.figures.agreement import Mismatch
 from sourcier.services.gateway.findings import Finding
 
 _FRENCH = {
@@ -46,6 +47,18 @@ _DIFFERENCES: Mapping[str, Mapping[Difference, str]] = {
         Difference.CLAIM: "The passage reports it as somebody's view or demand.",
     },
 }
+_MISMATCHES: Mapping[str, Mapping[Mismatch, str]] = {
+    "fr": {
+        Mismatch.SUBJECT: "Le passage donne ce chiffre pour autre chose.",
+        Mismatch.UNIT: "Le passage donne ce chiffre dans une autre unité.",
+        Mismatch.SIGN: "Le passage donne ce chiffre avec l'autre signe.",
+    },
+    "en": {
+        Mismatch.SUBJECT: "The passage gives this figure for something else.",
+        Mismatch.UNIT: "The passage gives this figure in another unit.",
+        Mismatch.SIGN: "The passage gives this figure with the other sign.",
+    },
+}
 _SCALED = "×"
 
 
@@ -59,6 +72,11 @@ def reason(finding: Finding, absent: Sequence[str], *, language: str) -> str:
 def difference_reason(difference: Difference, *, language: str) -> str:
     """Return how a clause says otherwise what a sentence says, for a person."""
     return _DIFFERENCES[language][difference]
+
+
+def mismatch_reason(mismatch: Mismatch, *, language: str) -> str:
+    """Return what of a figure is not its passage's, for a person."""
+    return _MISMATCHES[language][mismatch]
 
 
 def _readable(figure: str) -> str:

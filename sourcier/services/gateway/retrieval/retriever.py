@@ -36,6 +36,7 @@ from sourcier.services.index.curation.response_vectors import NearResponse
 from sourcier.services.index.documents.titles import DocumentTitle, list_titles
 from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
+from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchRequest, SearchResult
 from sourcier.services.index.search.settings import RetrievalSettings
 from sourcier.services.index.times.document import DocumentTimes
@@ -237,6 +238,16 @@ class Retriever:
                 return known, await said_of(connection, tenant=tenant, document_ids=document_ids)
 
         return await self._within(read(), deadline)
+
+    async def beside(
+        self, passages: Sequence[RankedPassage], query: Query, *, deadline: Deadline
+    ) -> dict[str, tuple[Passage, ...]]:
+        """Return the chunks before and after each passage, by its chunk id; raise `ServiceError`."""
+        chunks = [
+            chunk for ranked in passages for chunk in (ranked.passage, *ranked.neighbours) if chunk.document_id
+        ]
+        request = SearchRequest(tenant=query.tenant, collections=query.collections, limit=1)
+        return await self._within(search.neighbours(self._database, request, found=chunks, count=1), deadline)
 
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
         """Return the documents of the query's collection; raise `ServiceError` where they cannot be read."""

@@ -1,0 +1,235 @@
+"""Figures of whole tables: sums, means, extremes, shares and counts over all rows, where all of them are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.computing.asking import Asked, Operation
+from sourcier.services.gateway.computing.results import Doubt
+from sourcier.services.gateway.figures.readings import (
+    AVERAGES,
+    PARTIAL,
+    TOTALS,
+    Grid,
+    Reading,
+    covers,
+    wanted,
+)
+from sourcier.services.gateway.figures.tables import ROWS_MAX
+from sourcier.services.gateway.figures.units import NONE, Kind, Unit
+from sourcier.services.gateway.figures.words import forms_of, told
+from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import MONTHS
+
+_TIME_HEADER = re.compile(
+    rf"(?:{'|'.join(MONTHS)})\b.{{0,8}}|(?:t|q|s|trimestre|semestre|semaine|week|sem\.?|quarter)\s?\d{{1,2}}.{{0,8}}|"
+    r"(?:19|20)\d\d|(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche).{0,4}"
+)
+_OF_WHICH = re.compile(r"\W*(?:dont|of which|including|y compris)\b")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Figures of one kind, one of each row of a column, or one of each column of a row."""
+
+    grid: Grid
+    readings: tuple[Reading, ...]
+    total: Reading | None
+    """What the table itself gives as their sum."""
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of all."""
+        return self.readings[0].unit
+
+
+def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
+    """Return the figures that a question about all of them means; None where no table has them."""
+    words = tuple(token for token in wanted(asked.about))
+    found: list[tuple[int, Series | Doubt]] = []
+    for grid in grids:
+        chosen = _column(grid, words, asked)
+        if chosen is not None:
+            score, column = chosen
+            found.append((score, Doubt.AMBIGUOUS if column < 0 else _down(grid, column)))
+        elif asked.operation in (Operation.SUM, Operation.AVERAGE):
+            across = _across(grid, words)
+            if across is not None:
+                found.append((0, across))
+    if not found:
+        return None
+    most = max(score for score, _ in found)
+    leading = [each for score, each in found if score == most]
+    doubt = next((each for each in leading if isinstance(each, Doubt)), None)
+    if doubt is not None:
+        return doubt
+    [first, *others] = [each for each in leading if isinstance(each, Series)]
+    if any(_figures(each) != _figures(first) for each in others):
+        return Doubt.AMBIGUOUS
+    return first
+
+
+def _figures(each: Series) -> list[object]:
+    return [reading.quantity.same_as for reading in each.readings]
+
+
+def common_forms(grid: Grid) -> frozenset[str]:
+    """Return the forms that at least half of the rows' names have: « Tranche A », « Tranche B »."""
+    rows = [forms_of(tokens_of(grid.label(row))) for row in range(len(grid.table.rows)) if not grid.is_total(row)]
+    every = frozenset().union(*rows) if rows else frozenset[str]()
+    return frozenset(form for form in every if len(rows) > 1 and sum(form in each for each in rows) * 2 >= len(rows))
+
+
+def _column(grid: Grid, words: Sequence[Token], asked: Asked) -> tuple[int, int] | None:
+    """Return how well a table fits and the column meant, -1 where several may be; None where none is."""
+    rows = grid.row_forms | common_forms(grid)
+    fitting: list[tuple[int, int]] = []
+    for column in grid.numeric:
+        unit = _unit(grid, column)
+        head = forms_of(tokens_of(grid.table.header[column]))
+        if asked.kind is not None and unit.kind is not asked.kind:
+            continue
+        if asked.limit is not None and asked.limit.unit is not NONE and unit.comparable != asked.limit.unit.comparable:
+            continue
+        if not all(covers(token, head | rows | grid.around, unit) for token in words):
+            continue
+        literal = sum(told(token, head) for token in words)
+        tied = sum(told(token, head | rows | grid.around) for token in words)
+        if tied:
+            fitting.append((100 * literal + tied, column))
+    if not fitting:
+        return None
+    most = max(score for score, _ in fitting)
+    chosen = [column for score, column in fitting if score == most]
+    if len(chosen) > 1:
+        return most, -1
+    if most < 100 and sum(1 for each in grid.numeric if _may_be(grid, each, asked, words)) > 1:
+        return most, -1
+    return most, chosen[0]
+
+
+def _may_be(grid: Grid, column: int, asked: Asked, words: Sequence[Token]) -> bool:
+    unit = _unit(grid, column)
+    if asked.kind is not None:
+        return unit.kind is asked.kind
+    rows = grid.row_forms | common_forms(grid) | forms_of(tokens_of(grid.table.header[column]))
+    return all(covers(token, rows | grid.around, unit) for token in words)
+
+
+def _unit(grid: Grid, column: int) -> Unit:
+    units = {each.unit for each in grid.readings if each.place == column}
+    return units.pop() if len(units) == 1 else Unit("?", Kind.OTHER)
+
+
+def is_part(grid: Grid, row: int) -> bool:
+    return _OF_WHICH.match(fold_in_place(grid.label(row))) is not None
+
+
+def _down(grid: Grid, column: int) -> Series | Doubt:
+    """Return a column's figures, the rows that sum up or repeat others left out."""
+    if grid.source.cut or len(grid.table.rows) > ROWS_MAX:
+        return Doubt.INCOMPLETE
+    readings: list[Reading] = []
+    totals: list[Reading] = []
+    for row in range(len(grid.table.rows)):
+        reading = grid.at(row, column)
+        first = frozenset(fold_in_place(grid.label(row)).replace("’", "'").split()[:2])
+        if first & PARTIAL:
+            return Doubt.AMBIGUOUS
+        if first & AVERAGES or is_part(grid, row):
+            continue
+        if first & TOTALS:
+            totals += [reading] if reading is not None else []
+            continue
+        if totals:
+            # What stands below a total is of another kind: « TVA », « Total TTC ».
+            return Doubt.AMBIGUOUS
+        if reading is None:
+            return Doubt.INCOMPLETE
+        readings.append(reading)
+    return _checked(grid, readings, totals)
+
+
+def _across(grid: Grid, words: Sequence[Token]) -> Series | Doubt | None:
+    """Return a row's figures over columns of time: « le total de la région Sud »."""
+    rows = grid.row_forms | grid.around
+    named = [
+        row for row in range(len(grid.table.rows))
+        if any(told(token, forms_of(tokens_of(grid.label(row)))) and not told(token, rows) for token in words)
+        and all(covers(token, forms_of(tokens_of(grid.label(row))) | rows, _unit(grid, grid.numeric[0]))
+                for token in words)
+    ]
+    if not named:
+        return None
+    if len(named) > 1 or not all(
+        _TIME_HEADER.fullmatch(fold_in_place(grid.table.header[column])) for column in grid.numeric
+    ):
+        return Doubt.AMBIGUOUS
+    readings = [grid.at(named[0], column) for column in grid.numeric]
+    if any(each is None for each in readings):
+        return Doubt.INCOMPLETE
+    return _checked(grid, [each for each in readings if each is not None], [])
+
+
+def _checked(grid: Grid, readings: Sequence[Reading], totals: Sequence[Reading]) -> Series | Doubt:
+    if len(readings) < 2 or len(totals) > 1:
+        return Doubt.AMBIGUOUS
+    every = [*readings, *totals]
+    if not all(each.is_fact for each in every):
+        return Doubt.INEXACT
+    if len({each.unit.comparable for each in every}) > 1:
+        return Doubt.UNITS
+    total = totals[0] if totals else None
+    if total is not None and total.unit.kind is not Kind.PERCENT and total.quantity.base != sum_of(readings):
+        return Doubt.CONFLICT
+    return Series(grid, tuple(readings), total)
+
+
+def sum_of(readings: Sequence[Reading]) -> Decimal:
+    """Return the sum in the unit that figures are compared in."""
+    return sum((each.quantity.base for each in readings), Decimal(0))
+
+
+def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doubt | None:
+    """Return the figure of the one row that a question names, and those of its column: a part of a whole."""
+    words = wanted(asked.about)
+    found: list[tuple[Reading, Series] | Doubt] = []
+    for grid in grids:
+        known = grid.row_forms | grid.around | frozenset().union(*(
+            forms_of(tokens_of(grid.table.header[column])) for column in grid.numeric
+        ))
+        scored = [
+            (sum(told(token, forms_of(tokens_of(grid.label(row)))) for token in words), row)
+            for row in range(len(grid.table.rows)) if not grid.is_total(row) and not is_part(grid, row)
+        ]
+        most = max((score for score, _ in scored), default=0)
+        rows = [row for score, row in scored if score == most and most]
+        if not rows:
+            continue
+        if len(rows) > 1:
+            found.append(Doubt.AMBIGUOUS)
+            continue
+        own = forms_of(tokens_of(grid.label(rows[0])))
+        rest = " ".join(token.text for token in words if not told(token, own) and token.text not in TOTALS)
+        if not any(told(token, own) and not told(token, known) for token in words):
+            continue
+        chosen = _column(grid, wanted(rest) or words, replace(asked, about=rest))
+        if chosen is None and not wanted(rest) and len(grid.numeric) == 1:
+            chosen = (0, grid.numeric[0])
+        if chosen is None:
+            continue
+        down = Doubt.AMBIGUOUS if chosen[1] < 0 else _down(grid, chosen[1])
+        reading = grid.at(rows[0], chosen[1])
+        if isinstance(down, Doubt):
+            found.append(down)
+        elif reading is not None:
+            found.append((reading, down))
+    if not found:
+        return None
+    if len(found) > 1:
+        return Doubt.AMBIGUOUS
+    return found[0]

@@ -1,0 +1,71 @@
+"""A question that asks for a computation, in closed form, and the question as its forms are looked for in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+
+from sourcier.services.gateway.figures.quantities import Quantity
+from sourcier.services.gateway.figures.units import Kind
+from sourcier.services.index.times.dates import Dated, dates_in
+
+
+class Operation(Enum):
+    """What is to be computed."""
+
+    DIFFERENCE = "difference"
+    GROWTH = "growth"
+    SUM = "sum"
+    AVERAGE = "average"
+    SHARE = "share"
+    EXTREME = "extreme"
+    COUNT = "count"
+    DURATION = "duration"
+    AGE = "age"
+    DEADLINE = "deadline"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in closed form."""
+
+    operation: Operation
+    about: str
+    """Its words, those of the operation left out."""
+    parts: tuple[str, ...] = ()
+    """The things that are set off or put together; empty for all that there are."""
+    percent: bool = False
+    highest: bool = True
+    """Of an extreme; of a count with a limit, above it."""
+    kind: Kind | None = None
+    """What the figures have to measure, where the question tells."""
+    limit: Quantity | None = None
+    dates: tuple[date, ...] = ()
+    inclusive: bool = False
+
+
+@dataclass(frozen=True)
+class Said:
+    """A question as it was typed, and folded at the same places."""
+
+    typed: str
+    plain: str
+    language: str
+
+    def without(self, *spans: tuple[int, int]) -> str:
+        """Return the question with these parts left out."""
+        text = self.typed
+        for start, end in sorted(spans, reverse=True):
+            text = f"{text[:start]} {text[end:]}"
+        return text
+
+
+AND = re.compile(r"(?:,\s)?\b(?:et|and)\s|,\s")
+BETWEEN = re.compile(r"\b(?:entre|between)\s")
+
+
+def days_in(said: Said) -> list[Dated]:
+    """Return the days that a question names."""
+    return [each for each in dates_in(said.typed) if each.period.start == each.period.end]

@@ -1,0 +1,168 @@
+"""From when to when something is, in sentences: « du 3 au 14 mars 2025 », « de 9 h à 12 h 30 », « de 1998 à 2015 »."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
+from sourcier.services.gateway.clauses.frame import Status, frame_of
+from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.computing.results import Place
+from sourcier.services.gateway.figures.readings import Source
+from sourcier.services.gateway.figures.words import forms_of
+from sourcier.services.index.language.stop_words import fold_in_place
+from sourcier.services.index.times.dates import MONTHS, dates_in
+
+_MONTH = "|".join(MONTHS)
+_SHORT = re.compile(
+    rf"\b(?:du|from) (?P<day>\d{{1,2}})(?:er|st|nd|rd|th)?(?: (?P<month>{_MONTH}))? (?:au|to) (?=\d|[a-z])"
+)
+_CLOCK = r"\d{1,2}(?:\s?h(?:eures?)?(?:\s?\d{2})?|:\d{2})(?:\s?[ap]m)?|\d{1,2}\s?[ap]m"
+_HOURS = re.compile(rf"\b(?:de|entre|from|between) (?P<first>{_CLOCK}) (?:a|et|to|and) (?P<second>{_CLOCK})(?!\w)")
+_TIME = re.compile(r"(?P<hour>\d{1,2})(?:\s?h(?:eures?)?|:)?\s?(?P<minute>\d{2})?\s?(?P<half>[ap]m)?")
+_YEARS = re.compile(r"\b(?:de|from) (?P<first>(?:19|20)\d\d) (?:a|to) (?P<second>(?:19|20)\d\d)\b")
+_BEGINS = re.compile(r"\b(?:commence|debute|demarre|begins|starts)\w{0,4}\b")
+_ENDS = re.compile(r"\b(?:se termine|s'acheve|prend fin|finit|ends)\w{0,4}\b")
+_DIGIT = re.compile(r"\d")
+_BORN = re.compile(r"\b(?:nee?s?|born)\b")
+
+
+@dataclass(frozen=True)
+class Span:
+    """When something begins and ends, and what it is."""
+
+    forms: frozenset[str]
+    around: frozenset[str]
+    place: Place
+    text: str
+    days: tuple[date, date] | None = None
+    minutes: tuple[int, int] | None = None
+    years: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """A day in a clause and what happens on it."""
+
+    forms: frozenset[str]
+    place: Place
+    day: date
+    text: str
+
+
+def spans_in(source: Source, *, today: date) -> Iterator[Span]:
+    """Give the spans of time of a passage; a clause of two is not read."""
+    context = forms_of(tokens_of(source.context))
+    for clause, text in _facts(source, today=today):
+        folded = fold_in_place(text)
+        hours, years = list(_HOURS.finditer(folded)), list(_YEARS.finditer(folded))
+        days = _days(text, folded)
+        forms = forms_of((*clause.tokens, *clause.subject))
+        place = Place(source.number, clause.start, clause.end)
+        if len(hours) == 1:
+            times = tuple(_minutes(hours[0].group(name)) for name in ("first", "second"))
+            first, second = times
+            if first is not None and second is not None and first < second:
+                shown = text[hours[0].start() : hours[0].end()]
+                yield Span(forms, context, place, shown, minutes=(first, second))
+        elif days is not None and not hours:
+            (start, end), shown = days
+            yield Span(forms, context, place, shown, days=(start, end))
+        elif len(years) == 1 and not hours:
+            first_year, second_year = int(years[0].group("first")), int(years[0].group("second"))
+            if first_year < second_year:
+                shown = text[years[0].start() : years[0].end()]
+                yield Span(forms, context, place, shown, years=(first_year, second_year))
+
+
+def births_in(source: Source, *, today: date) -> Iterator[Event]:
+    """Give who was born when."""
+    for clause, text in _facts(source, today=today, plain=False):
+        born = _BORN.search(fold_in_place(text))
+        if born is None:
+            continue
+        dates = [each for each in dates_in(text) if each.period.start == each.period.end and each.start >= born.end()]
+        if not dates or dates[0].start - born.end() > 12 or len(list(_BORN.finditer(fold_in_place(text)))) > 1:
+            continue
+        # The name stands before « né le »; what stands behind is another matter.
+        forms = forms_of((*tokens_of(text[: born.start()]), *clause.subject))
+        yield Event(forms, Place(source.number, clause.start, clause.end), dates[0].period.start,
+                    text[dates[0].start : dates[0].end])
+
+
+def _facts(source: Source, *, today: date, plain: bool = True) -> Iterator[tuple[Clause, str]]:
+    for clause in clauses_of(source.text, source.context):
+        if not _DIGIT.search(clause.text):
+            # Framing takes longest, and most clauses have no date.
+            continue
+        frame = frame_of(clause.tokens, today=today)
+        if frame.denied or frame.status in (Status.REJECTED, Status.HYPOTHESIS, Status.CLAIMED):
+            continue
+        if plain and (frame.exceptions or frame.conditions):
+            continue
+        yield clause, clause.text
+
+
+def _days(text: str, folded: str) -> tuple[tuple[date, date], str] | None:
+    """Return the two days of « du 3 au 14 mars 2025 », « commence le … et se termine le … »."""
+    found = [each for each in dates_in(text) if each.period.start == each.period.end]
+    short = _SHORT.search(folded)
+    if short is not None and len(found) == 1 and found[0].start == short.end():
+        last = found[0].period.start
+        month = MONTHS[short.group("month")] if short.group("month") else last.month
+        try:
+            first = date(last.year, month, int(short.group("day")))
+        except ValueError:
+            return None
+        return ((first, last), text[short.start() : found[0].end]) if first < last else None
+    if len(found) != 2:
+        return None
+    one, other = found
+    between = folded[one.end : other.start].strip()
+    before = folded[max(0, one.start - 14) : one.start]
+    runs = between in ("au", "jusqu'au", "to", "until") and re.search(r"\b(?:du|from|des le)\s$", before)
+    if not runs or not one.period.start < other.period.start:
+        return None
+    return (one.period.start, other.period.start), text[one.start : other.end]
+
+
+def ends_in(source: Source, *, today: date) -> Iterator[Span]:
+    """Give what begins on a day and ends on another, by two clauses of one sentence."""
+    if _BEGINS.search(fold_in_place(source.text)) is None:
+        return
+    clauses: dict[int, list[tuple[Clause, str]]] = {}
+    for clause, text in _facts(source, today=today):
+        clauses.setdefault(clause.sentence, []).append((clause, text))
+    for group in clauses.values():
+        sentence = source.text[group[0][0].start : group[0][0].end]
+        folded = fold_in_place(sentence)
+        found = [each for each in dates_in(sentence) if each.period.start == each.period.end]
+        begins, ends = _BEGINS.search(folded), _ENDS.search(folded)
+        if begins is None or ends is None or len(found) != 2 or not begins.end() <= found[0].start <= ends.start():
+            continue
+        first, last = found[0].period.start, found[1].period.start
+        if found[1].start >= ends.end() and first < last:
+            yield Span(
+                forms_of(tokens_of(sentence)), forms_of(tokens_of(source.context)),
+                Place(source.number, group[0][0].start, group[0][0].end),
+                f"{sentence[found[0].start : found[0].end]} – {sentence[found[1].start : found[1].end]}",
+                days=(first, last),
+            )
+
+
+def _minutes(text: str) -> int | None:
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        return None
+    hour, minute = int(match.group("hour")), int(match.group("minute") or 0)
+    if match.group("half") == "pm" and hour < 12:
+        hour += 12
+    return hour * 60 + minute if hour <= 24 and minute < 60 else None
+
+
+def told_of(words: Sequence[Token], forms: frozenset[str]) -> int:
+    """Return how many of the words are told."""
+    return sum(not token.forms.isdisjoint(forms) for token in words)

@@ -1,0 +1,1 @@
+"""Figures of documents: amounts with unit and subject, tables by row and column, and whether a sentence agrees."""

@@ -1,0 +1,71 @@
+"""Figures of sentences against their passage: another row, column, unit or sign is told, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+
+import pytest
+
+from eval.answers.figures import compared
+from sourcier.services.gateway.evidence.clause_check import ClauseCheck
+from sourcier.services.gateway.figures.agreement import Figures, Mismatch
+from sourcier.services.gateway.figures.readings import Source
+from tests.unit.gateway.fix_gateway_domain import passage
+
+TODAY = date(2026, 11, 28)
+CITIES = "| Ville | 2023 | 2024 |\n|---|---|---|\n| Lyon | 52 € | 58 € |\n| Nantes | 36 € | 41 € |"
+RESULT = "Le résultat est de -12 k€ en 2023."
+DELAYS = "Les factures sont payées sous 30 jours ouvrés. Les réclamations sont traitées sous 8 jours calendaires."
+YOGA = "Le yoga a lieu le lundi de 12 h à 13 h 45. La danse a lieu le vendredi de 18 h 15 à 20 h."
+
+
+@pytest.mark.parametrize(("text", "question", "sentence", "expected"), [
+    (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 41 €.", Mismatch.SUBJECT),
+    (CITIES, "Montant pour Lyon en 2024 ?", "41 €.", Mismatch.SUBJECT),
+    (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 52 €.", Mismatch.SUBJECT),
+    (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 58 €.", None),
+    (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 58 %.", Mismatch.UNIT),
+    (CITIES, "Montants en 2024 ?", "Lyon reçoit 58 € et Nantes 41 €.", None),
+    (CITIES, "Montants en 2024 ?", "Lyon reçoit 41 € et Nantes 58 €.", Mismatch.SUBJECT),
+    (CITIES, "Qui reçoit 41 € ?", "C'est Nantes, avec 41 €.", None),
+    (RESULT, "Résultat ?", "Le résultat est de 12 k€.", Mismatch.SIGN),
+    (RESULT, "Résultat ?", "La perte est de 12 000 €.", None),
+    (DELAYS, "Délai ?", "Les factures sont payées sous 30 jours calendaires.", Mismatch.UNIT),
+    (DELAYS, "Délai ?", "Les factures sont payées sous 30 jours.", None),
+    (DELAYS, "Délai ?", "Les factures sont payées sous 8 jours.", Mismatch.SUBJECT),
+    (YOGA, "Danse ?", "La danse a lieu de 12 h à 13 h 45.", Mismatch.SUBJECT),
+    (YOGA, "Danse ?", "La danse a lieu de 18 h 15 à 20 h.", None),
+    ("Le coût est de 1,5 million d'euros.", "Coût ?", "Le coût est de 1 500 000 €.", None),
+    ("Le délai est de deux mois.", "Délai ?", "Le délai est de 2 mois.", None),
+])
+def test_a_figure_is_that_of_its_subject(
+    text: str, question: str, sentence: str, expected: Mismatch | None
+) -> None:
+    found = Figures(Source(1, text), today=TODAY).contradiction(sentence, question)
+    assert (None if found is None else found.mismatch) is expected
+
+
+def test_the_row_that_is_meant_is_quoted_with_its_columns() -> None:
+    check = ClauseCheck([passage(1, CITIES)], question="Montant pour Lyon en 2024 ?", language="fr", today=TODAY)
+    objection = check.objection("Le montant pour Lyon est 41 €.", [1], confirmed=True)
+    assert objection is not None
+    assert objection.reason == "Le passage donne ce chiffre pour autre chose."
+    assert objection.place is not None
+    assert "2024" in check.quotation(objection.place)
+    assert "| Lyon | 52 € | 58 €" in check.quotation(objection.place)
+
+
+def test_one_passage_that_agrees_is_enough() -> None:
+    other = "Le montant pour Lyon est 41 €."
+    check = ClauseCheck(
+        [passage(1, CITIES), passage(2, other)], question="Montant pour Lyon ?", language="fr", today=TODAY
+    )
+    assert check.objection(other, [1, 2], confirmed=True) is None
+
+
+@pytest.mark.parametrize("half", ["tuned", "held"])
+def test_most_of_what_does_not_hold_is_told_and_hardly_anything_else(half: str) -> None:
+    counted = Counter((each.holds, bool(each.mismatch)) for each in compared(half=half))
+    assert counted[False, True] > 10 * counted[False, False]
+    assert counted[True, True] <= 1
