@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from sourcier.services.chassis.postgres.database import Connection
@@ -64,10 +65,21 @@ class Expansion:
     """Whether it may as well be a word that looks alike: a pronounceable one in small letters."""
 
     @property
+    def pairs(self) -> tuple[tuple[Meaning, tuple[str, ...]], ...]:
+        """Return each meaning with the stems that a passage may hold, all of them, for what the question has."""
+        return tuple(
+            (meaning, analyse_question(meaning.long if self.is_short else short_key(meaning.short)))
+            for meaning in self.meanings
+        )
+
+    @property
     def alternatives(self) -> tuple[tuple[str, ...], ...]:
-        """The stems that a passage may hold, all of one tuple, in the place of what the question has."""
-        texts = [meaning.long if self.is_short else short_key(meaning.short) for meaning in self.meanings]
-        return tuple(dict.fromkeys(analyse_question(text) for text in texts))
+        """Return these stems, each tuple once."""
+        return tuple(dict.fromkeys(stems for _, stems in self.pairs))
+
+    def is_held_by(self, stems: AbstractSet[str]) -> bool:
+        """Return whether stems hold what may stand in its place."""
+        return any(stems >= set(group) for group in self.alternatives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +149,52 @@ def _is_a_word(expansion: Expansion, own: Sequence[str], frequencies: Mapping[st
     return passages > WORD_PASSAGES_MAX * sum(meaning.documents for meaning in expansion.meanings)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a question is looked up."""
+
+    shorts: Mapping[str, tuple[str, bool]]
+    """What may be acronyms, by key: as it is written, and whether it may as well be a word."""
+    stems: tuple[str, ...]
+    heads: tuple[str, ...]
+    """What long forms may begin with."""
+
+    @classmethod
+    def of(cls, question: str) -> Asked:
+        """Read a question."""
+        stems = long_stems(question)[:WORDS_MAX]
+        heads = dict.fromkeys(head_of(stems[place:]) for place in range(len(stems) - HEAD_STEMS + 1))
+        return cls(_shorts(question), stems, tuple(heads))
+
+
 async def find_expansions(
     connection: Connection, *, tenant: str, collections: Sequence[str], question: str
 ) -> tuple[Expansion, ...]:
     """Return the question's acronyms and long forms that the collections tell of."""
-    shorts = _shorts(question)
-    stems = long_stems(question)[:WORDS_MAX]
-    heads = list(dict.fromkeys(head_of(stems[place:]) for place in range(len(stems) - HEAD_STEMS + 1)))
-    if not shorts and not heads:
+    asked = Asked.of(question)
+    if not asked.shorts and not asked.heads:
         return ()
     cursor = await connection.execute(SELECT, {
-        "tenant": tenant, "names": list(collections), "shorts": list(shorts), "heads": heads,
+        "tenant": tenant, "names": list(collections), "shorts": list(asked.shorts), "heads": list(asked.heads),
         "forms_max": LONG_FORMS_MAX, "documents_max": DOCUMENTS_COUNTED_MAX,
     })
+    return expansions(asked, [(by_short, key, Meaning(*said)) for by_short, key, *said in await cursor.fetchall()])
+
+
+def expansions(asked: Asked, found: Sequence[tuple[bool, str, Meaning]]) -> tuple[Expansion, ...]:
+    """Return what is used of what was found: each by the acronym or by the long form, with the long form's key."""
     by_short: dict[str, list[Meaning]] = {}
     by_long: dict[str, list[Meaning]] = {}
-    for asked, short, long, key, documents, spelled in await cursor.fetchall():
-        meaning = Meaning(short, long, documents, spelled)
-        if asked:
-            by_short.setdefault(short_key(short), []).append(meaning)
-        elif _holds(stems, tuple(key.split(" "))):
+    for is_short, key, meaning in found:
+        if is_short:
+            by_short.setdefault(short_key(meaning.short), []).append(meaning)
+        elif _holds(asked.stems, tuple(key.split(" "))):
             by_long.setdefault(key, []).append(meaning)
-    found = [
-        Expansion(shorts[key][0], True, _chosen(meanings), shorts[key][1]) for key, meanings in by_short.items()
+    ones = [
+        Expansion(asked.shorts[key][0], True, _chosen(meanings), asked.shorts[key][1])
+        for key, meanings in by_short.items()
     ]
-    return (*found, *_long_ones(by_long, frozenset(by_short)))
+    return (*ones, *_long_ones(by_long, frozenset(by_short)))
 
 
 def _long_ones(by_long: Mapping[str, list[Meaning]], shorts: frozenset[str]) -> list[Expansion]:
@@ -188,7 +221,6 @@ def _holds(stems: Sequence[str], part: tuple[str, ...]) -> bool:
 def _shorts(question: str) -> dict[str, tuple[str, bool]]:
     """Return what may be acronyms of a question by key: as it is written, and whether it may as well be a word."""
     found: dict[str, tuple[str, bool]] = {}
-    # In a question in small letters, acronyms are so too; where some words have capitals, the others are words.
     shouted = question.isupper()
     for match in _TOKEN.finditer(question):
         written = match[0].strip()
@@ -277,7 +309,7 @@ counted as (
         ) as counted_ones
     ) as said
 )
-select asked, min(short), min(long), long_key, sum(documents)::int, bool_or(spelled)
+select asked, long_key, min(short), min(long), sum(documents)::int, bool_or(spelled)
 from counted
 group by asked, short_key, long_key
 """

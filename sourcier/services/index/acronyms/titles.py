@@ -12,7 +12,7 @@ from sourcier.services.index.acronyms.forms import LONG_CHARACTERS_MAX, SMALL_WO
 from sourcier.services.index.acronyms.recognition import Definition
 from sourcier.services.index.language.stop_words import fold
 
-WORDS_MIN, WORDS_MAX = 3, 7
+WORDS_MIN, WORDS_MAX = 3, 6
 TITLE_CHARACTERS_MAX = 300
 
 _PART = re.compile(r"[:;,()\[\]|/\u2013\u2014\d]+| - ")
@@ -23,6 +23,8 @@ _ENDING = re.compile(r"\.[A-Za-z\d]{1,5}$")
 def initialisms(title: str) -> tuple[Definition, ...]:
     """Return the acronyms that the parts of a title would have."""
     title = title[:TITLE_CHARACTERS_MAX]
+    if "?" in title:
+        return ()
     if " " not in title:
         # A file's name.
         title = re.sub("[-_+]", " ", _ENDING.sub("", title))
