@@ -110,7 +110,7 @@ def _explained(
         passage.title, *passage.heading_path, passage.text, language=passage.language
     ).frequencies.keys()
     acronyms = tuple(
-        KnownAcronym(expansion, meaning, stems >= frozenset(group))
+        KnownAcronym(expansion, meaning, bool(group) and stems >= frozenset(group))
         for expansion in ranked.found.expansions for meaning, group in expansion.pairs
     )
     held = tuple(word for word, forms in words.items() if forms & stems)

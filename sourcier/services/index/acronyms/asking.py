@@ -75,7 +75,7 @@ class Expansion:
     @property
     def alternatives(self) -> tuple[tuple[str, ...], ...]:
         """Return these stems, each tuple once."""
-        return tuple(dict.fromkeys(stems for _, stems in self.pairs))
+        return tuple(dict.fromkeys(stems for _, stems in self.pairs if stems))
 
     def is_held_by(self, stems: AbstractSet[str]) -> bool:
         """Return whether stems hold what may stand in its place."""
@@ -133,9 +133,11 @@ def alternatives(
             groups.append(group)
             shares = {stem: inverse_document_frequency(frequencies.get(stem, 0), passages=passages) for stem in group}
             if each.is_short:
-                whole = sum(
-                    inverse_document_frequency(frequencies.get(stem, 0), passages=passages) for stem in own
-                )
+                # Of an acronym that is a function word as well, CET or ARE, no passage is counted.
+                counts = [frequencies.get(stem, 0) for stem in own] or [
+                    sum(meaning.documents for meaning in each.meanings)
+                ]
+                whole = sum(inverse_document_frequency(count, passages=passages) for count in counts)
             else:
                 whole = sum(shares.values())
             total = sum(shares.values()) or 1.0
