@@ -13,6 +13,7 @@ import numpy.typing as npt
 from eval.retrieval.encoding import EncodedCorpus, EncodedQuestions, FloatArray, IntArray, TokenRows
 from eval.sets.datasets import Dataset
 from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
+from sourcier.services.index.acronyms.asking import Expansion, alternatives
 from sourcier.services.index.language.analyser import analyse_question
 from sourcier.services.index.lexical.bm25 import question_weights
 from sourcier.services.index.search.fusion import RANK_CONSTANT
@@ -55,8 +56,11 @@ class Reranking:
 class OfflineSearch:
     """A set, encoded, and all its questions searched once: what is fused and re-ranked follows from that."""
 
-    def __init__(self, dataset: Dataset, corpus: EncodedCorpus, questions: EncodedQuestions) -> None:
-        """Run dense and lexical search for every question."""
+    def __init__(
+        self, dataset: Dataset, corpus: EncodedCorpus, questions: EncodedQuestions,
+        expansions: Sequence[Sequence[Expansion]] = (),
+    ) -> None:
+        """Run dense and lexical search for every question; `expansions` are what each one's acronyms are taken for."""
         self.corpus = corpus
         self._dataset = dataset
         self._questions = questions
@@ -64,7 +68,10 @@ class OfflineSearch:
         similarities = questions.vectors @ corpus.vectors.T
         self.dense = [_best(row, limit=DEPTH) for row in similarities]
         lexical = LexicalIndex(corpus)
-        self.lexical = [lexical.search(question.text, limit=DEPTH) for question in dataset.questions]
+        self.lexical = [
+            lexical.search(question.text, limit=DEPTH, expansions=found)
+            for question, found in zip(dataset.questions, expansions or [()] * len(dataset.questions), strict=True)
+        ]
 
     def passages(self, chunks: Sequence[int] | IntArray) -> list[str]:
         """Return the ids of the chunks' passages, each once at its best place."""
@@ -141,12 +148,12 @@ class LexicalIndex:
         self._frequencies: Mapping[str, int] = frequencies
         self._chunks = len(corpus.words)
 
-    def search(self, question: str, *, limit: int) -> Hits:
+    def search(self, question: str, *, limit: int, expansions: Sequence[Expansion] = ()) -> Hits:
         """Return the chunks that share a stem with a question, by BM25."""
         scores = np.zeros(self._chunks)
-        weights = question_weights(
-            analyse_question(question), passages=self._chunks, frequencies=dict(self._frequencies)
-        )
+        stems, frequencies = analyse_question(question), dict(self._frequencies)
+        added = alternatives(expansions, stems=stems, passages=self._chunks, frequencies=frequencies)
+        weights = added.added_to(question_weights(stems, passages=self._chunks, frequencies=frequencies))
         for dimension, weight in weights.items():
             if dimension in self._postings:
                 chunks, parts = self._postings[dimension]

@@ -136,6 +136,8 @@ def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:
         "reranked_place": explanation.reranked_place, "lexical_share": explanation.lexical_share,
         "words": list(explanation.words), "missing_words": list(explanation.missing_words),
         "identifiers": list(explanation.identifiers), "identifier_place": place.replace("unspecified", ""),
+        "acronyms": [{"acronym": each.acronym, "long_form": each.long_form, "documents": each.documents,
+                      "held": each.held} for each in explanation.acronyms],
         "score_behind": explanation.score_behind, "sentences": list(explanation.sentences),
     }
 

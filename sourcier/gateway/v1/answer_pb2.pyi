@@ -1218,6 +1218,7 @@ class Explanation(_message.Message):
     IDENTIFIER_PLACE_FIELD_NUMBER: _builtins.int
     SCORE_BEHIND_FIELD_NUMBER: _builtins.int
     SENTENCES_FIELD_NUMBER: _builtins.int
+    ACRONYMS_FIELD_NUMBER: _builtins.int
     dense_place: _builtins.int
     """Its place by the vectors, from 1; 0 where it is not among those looked at."""
     lexical_place: _builtins.int
@@ -1252,6 +1253,10 @@ class Explanation(_message.Message):
     def sentences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The same in sentences, in the question's language."""
 
+    @_builtins.property
+    def acronyms(self) -> _containers.RepeatedCompositeFieldContainer[Global___AcronymMeaning]:
+        """The question's acronyms, and its long forms that have one, as documents of the collection spell them out."""
+
     def __init__(
         self,
         *,
@@ -1267,14 +1272,49 @@ class Explanation(_message.Message):
         identifier_place: Global___IdentifierPlace.ValueType = ...,
         score_behind: _builtins.float = ...,
         sentences: _abc.Iterable[_builtins.str] | None = ...,
+        acronyms: _abc.Iterable[Global___AcronymMeaning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
+
+@_typing.final
+class AcronymMeaning(_message.Message):
+    """What an acronym stands for, as documents of the collection spell it out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACRONYM_FIELD_NUMBER: _builtins.int
+    LONG_FORM_FIELD_NUMBER: _builtins.int
+    DOCUMENTS_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    acronym: _builtins.str
+    """The acronym, such as CSE."""
+    long_form: _builtins.str
+    """What it stands for."""
+    documents: _builtins.int
+    """Documents that say so, from 1; 50 where there are more."""
+    held: _builtins.bool
+    """Whether the passage holds the form that the question does not have."""
+    def __init__(
+        self,
+        *,
+        acronym: _builtins.str = ...,
+        long_form: _builtins.str = ...,
+        documents: _builtins.int = ...,
+        held: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronym", b"acronym", "documents", b"documents", "held", b"held", "long_form", b"long_form"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AcronymMeaning: _TypeAlias = AcronymMeaning  # noqa: Y015
 
 @_typing.final
 class DuplicateDocument(_message.Message):

@@ -31,8 +31,8 @@ NAMES = (
     "embed.after-publish", "index.before-commit", "index.after-commit", "relay.after-publish", "collect.after-copy",
     "collect.after-commit", "reconcile.after-page", "enrich.after-release", "enrich.after-work",
     "enrich.before-commit", "enrich.after-commit", "enrich.after-vectors", "times.before-commit",
-    "relations.before-commit", "erase.after-curation", "erase.after-documents", "erase.after-files",
-    "erase.after-queues", "erase.after-rows", "erase.after-access", "erase.before-traces",
+    "relations.before-commit", "acronyms.before-commit", "erase.after-curation", "erase.after-documents",
+    "erase.after-files", "erase.after-queues", "erase.after-rows", "erase.after-access", "erase.before-traces",
 )
 
 

@@ -16,6 +16,7 @@ from sourcier.services.ingest.stages.failure import FailureStage
 from sourcier.services.ingest.stages.index import IndexStage
 from sourcier.services.ingest.stages.notification import NotificationStage
 from sourcier.services.ingest.stages.parse import ParseStage
+from sourcier.services.ingest.upkeep.acronyms import AcronymReading
 from sourcier.services.ingest.upkeep.enrichment import Enrichment
 from sourcier.services.ingest.upkeep.maintenance import Maintenance
 from sourcier.services.ingest.upkeep.standings import Standings
@@ -64,7 +65,7 @@ def pipeline(parts: Parts) -> list[Worker]:
         workers.append(index.consumer(slots=settings.index_slots))
         maintenance = Maintenance(database, parts.removal)
         workers += [
-            maintenance, TimesReading(database), parts.index_building, parts.space_builder,
+            maintenance, TimesReading(database), AcronymReading(database), parts.index_building, parts.space_builder,
             Standings(jetstream, database), parts.erasing,
         ]
     if "enrich" in stages and parts.enriching is not None:

@@ -215,7 +215,13 @@ def _explanation(explained: Explanation) -> answer_pb2.Explanation:
         merged_place=found.places.merged, reranked_place=explained.reranked_place, lexical_share=ranked.lexical_share,
         words=explained.words, missing_words=explained.missing_words, identifiers=found.standing.held,
         identifier_place=_IDENTIFIER_PLACES[found.standing.place], score_behind=explained.score_behind,
-        sentences=explained.sentences,
+        sentences=explained.sentences, acronyms=[
+            answer_pb2.AcronymMeaning(
+                acronym=each.meaning.short, long_form=each.meaning.long, documents=each.meaning.documents,
+                held=each.held,
+            )
+            for each in explained.acronyms
+        ],
     )
 
 

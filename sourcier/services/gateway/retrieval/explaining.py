@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import Language
+from sourcier.services.index.acronyms.asking import Expansion, Meaning
 from sourcier.services.index.language.analyser import analyse_passage, question_stems
 from sourcier.services.index.language.recognition import detect_words
 from sourcier.services.index.language.words import split_words
@@ -30,6 +31,10 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "reranked": "Reclassement : {place} (score {score}, dont {share} pour les mots).",
         "words": "Mots de la question présents : {words}.", "missing": "Absents : {words}.",
         "behind": "Pour gagner une place, il lui manque {score} de score.",
+        "acronym": "Sigle : {short} = {long} (dit dans {documents}) ; {held}.",
+        "held_long": "le passage a la forme longue", "held_short": "le passage a le sigle",
+        "lacked_long": "le passage n'a pas la forme longue", "lacked_short": "le passage n'a pas le sigle",
+        "document": "{count} document", "documents": "{count} documents", "in_title": "le titre d'un document",
         "identifier_before": "Le passage devant contient {names}, que celui-ci n'a pas ou a moins en vue.",
     },
     "en": {
@@ -44,9 +49,22 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "reranked": "Re-ranked: {place} (score {score}, of which {share} for words).",
         "words": "Words of the question that it holds: {words}.", "missing": "It lacks: {words}.",
         "behind": "To gain a place it would need {score} more of score.",
+        "acronym": "Acronym: {short} = {long} (said in {documents}); {held}.",
+        "held_long": "the passage has the long form", "held_short": "the passage has the acronym",
+        "lacked_long": "the passage lacks the long form", "lacked_short": "the passage lacks the acronym",
+        "document": "{count} document", "documents": "{count} documents", "in_title": "the title of a document",
         "identifier_before": "The passage in front holds {names}, which this one lacks or shows less prominently.",
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAcronym:
+    """An acronym of the question, or a long form that has one, and whether a passage holds its other form."""
+
+    expansion: Expansion
+    meaning: Meaning
+    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,8 @@ class Explanation:
     score_behind: float
     """How much its score is below the passage in front; 0 where another thing than the score put that there."""
     sentences: tuple[str, ...]
+    acronyms: tuple[KnownAcronym, ...] = ()
+    """The question's, and its long forms that have one."""
 
 
 def explain(
@@ -89,12 +109,16 @@ def _explained(
     stems = analyse_passage(
         passage.title, *passage.heading_path, passage.text, language=passage.language
     ).frequencies.keys()
+    acronyms = tuple(
+        KnownAcronym(expansion, meaning, bool(group) and stems >= frozenset(group))
+        for expansion in ranked.found.expansions for meaning, group in expansion.pairs
+    )
     held = tuple(word for word, forms in words.items() if forms & stems)
     missing = tuple(word for word in words if word not in held)
     by_identifier = ahead is not None and ahead.found.standing.order != ranked.found.standing.order
     behind = 0.0 if ahead is None or by_identifier else max(ahead.score - ranked.score, 0.0)
     front = ahead.found.standing.held if ahead is not None and by_identifier else ()
-    bare = Explanation(ranked, place, held, missing, behind, ())
+    bare = Explanation(ranked, place, held, missing, behind, (), acronyms)
     return replace(bare, sentences=tuple(_sentences(bare, front, searched, language)))
 
 
@@ -131,6 +155,7 @@ def _sentences(
             place=nth(explained.reranked_place, language), score=number(ranked.score, language),
             share=number(ranked.lexical_share, language),
         ))
+    said.extend(_of_acronym(each, language) for each in explained.acronyms)
     for name, words in (("words", explained.words), ("missing", explained.missing_words)):
         if words:
             said.append(texts[name].format(words=", ".join(words)))
@@ -139,6 +164,16 @@ def _sentences(
     elif explained.score_behind:
         said.append(texts["behind"].format(score=number(explained.score_behind, language)))
     return said
+
+
+def _of_acronym(known: KnownAcronym, language: Language) -> str:
+    texts, meaning = _TEXTS[language], known.meaning
+    other = "long" if known.expansion.is_short else "short"
+    documents = texts["document" if meaning.documents == 1 else "documents"] if meaning.spelled else texts["in_title"]
+    return texts["acronym"].format(
+        short=meaning.short, long=" ".join(meaning.long.split()), documents=documents.format(count=meaning.documents),
+        held=texts[f"{'held' if known.held else 'lacked'}_{other}"],
+    )
 
 
 def nth(place: int, language: Language) -> str:

@@ -26,7 +26,7 @@ REST = (
     "staged_chunks", "staged_batches", "lexical_entries", "chunks", "lexical_changes", "lexeme_frequencies",
     "collection_statistics", "build_manifests", "space_gaps", "space_builds",
     "dead_letters", "jobs", "outbox", "objects", "listed_objects", "reconciliations", "document_times",
-    "document_relations", "document_versions", "documents", "collections",
+    "document_relations", "acronyms", "document_versions", "documents", "collections",
 )
 """What is left once collections were deleted in the way of collections."""
 ACCESS = ("grants", "api_keys", "tenants")

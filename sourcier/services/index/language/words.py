@@ -28,6 +28,7 @@ _FIXED_SPACES = "\u00a0\u2009\u202f"
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)")
 _TOKEN = re.compile(r"\w+(?:[-/.,:_+]\w+)*")
 _PARTS = re.compile(r"[^\W_]+")
+_DOTTED = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _LONG_NUMBER = re.compile(rf"\d{{{LONG_NUMBER_DIGITS}}}")
 
 
@@ -81,6 +82,10 @@ def _split(word: str) -> Iterator[str]:
         # Most tokens are plain words, and are their only part.
         if token.isalnum():
             yield token
+            continue
+        # `C.S.E.` is `CSE`.
+        if _DOTTED.fullmatch(token):
+            yield token.replace(".", "")
             continue
         parts = _PARTS.findall(token)
         if len(parts) > 1 and any(character.isdigit() for character in token):

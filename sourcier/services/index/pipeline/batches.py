@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal
 
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from sourcier.services.chassis.errors import InvalidArgument, SpaceMismatch, Superseded
 from sourcier.services.chassis.postgres.database import PLAN_EACH, Connection
 from sourcier.services.chassis.postgres.types import HalfVector, half_vector, integer_array, text_array
+from sourcier.services.index.acronyms import storing as acronyms
+from sourcier.services.index.acronyms.recognition import Definition
 from sourcier.services.index.collections.versions import VersionReference
 from sourcier.services.index.identifiers.terms import passage_terms
 from sourcier.services.index.language.analyser import analyse_passage
@@ -95,6 +95,8 @@ class PreparedBatch:
     vectors: tuple[HalfVector, ...]
     passages_with: Mapping[str, int]
     """How many of the passages hold each lexeme; empty for a part of a version, which the database adds up."""
+    spelled: tuple[Definition, ...]
+    """The acronyms that the passages spell out; empty for a part of a version, which is read once all are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,8 @@ def prepare(batch: Batch, *, collection_number: int) -> PreparedBatch:
     return PreparedBatch(
         batch, tuple(entries), tuple(half_vector(chunk.vector) for chunk in batch.chunks),
         {lexeme(stem, collection_number=collection_number): count for stem, count in passages_with.items()},
+        acronyms.spelled_out(batch.title, ((chunk.heading_path, chunk.text) for chunk in batch.chunks))
+        if batch.batch_count == 1 else (),
     )
 
 
@@ -246,6 +250,7 @@ async def _commit(
         await ensure_partition(connection, vectors_table=state.vectors_table, tenant=version.tenant)
     split = batch.batch_count > 1
     values |= await _times(connection, batch, state)
+    values |= acronyms.columns(prepared.spelled, title=_title(batch, state), is_whole=not split)
     async with connection.pipeline():
         if split or state.current_generation > 0:
             await connection.execute(statements.TAKE_TIME)
@@ -260,7 +265,7 @@ async def _commit(
         if batch.chunks:
             # Of several batches, the lexemes are counted where all of them are: in the database.
             await connection.execute(
-                _insert_rows(state.vectors_table if state.held else "", counted=not split),
+                statements.insert_into(state.vectors_table if state.held else "", counted=not split),
                 _columns(prepared) | _frequencies(prepared),
             )
         if split:
@@ -294,11 +299,15 @@ async def _ends(connection: Connection, batch: Batch) -> tuple[str, str]:
     return head, texts[-1][-TAIL_CHARACTERS_MAX:] if last and texts else row[1] or ""
 
 
+def _title(batch: Batch, state: _VersionState) -> str:
+    return batch.title or state.title or state.filename
+
+
 async def _times(connection: Connection, batch: Batch, state: _VersionState) -> dict[str, Any]:
     """Return what the version tells of when it holds, as the switch stores it."""
     head, tail = await _ends(connection, batch)
     facts = Facts(
-        title=batch.title or state.title or state.filename, filename=state.filename, source=state.source,
+        title=_title(batch, state), filename=state.filename, source=state.source,
         metadata=state.metadata, set_dates=state.set_dates, head=head, tail=tail,
     )
     return storing.columns(await asyncio.to_thread(facts.read), state.set_dates)
@@ -309,7 +318,10 @@ def _after_switch(version: VersionReference, state: _VersionState, *, split: boo
 
     What they look for is tied to the document by those who hold its lock, so that what was read under it still holds.
     """
-    chosen: list[str] = []
+    # Of several batches they are read once all are there, by upkeep.
+    chosen: list[str] = [acronyms.FORGET] if state.current_generation > 0 else []
+    if not split:
+        chosen.append(acronyms.STORE)
     if split or version.generation > 1:
         chosen += statements.OF_STAGED
     if version.generation > 1:
@@ -325,26 +337,15 @@ async def _move_staged(connection: Connection, state: _VersionState, values: dic
     for statement in (statements.MOVE_CHUNKS, statements.MOVE_ENTRIES):
         await connection.execute(statement, values)
     if state.held:
-        await connection.execute(_of_table(statements.MOVE_VECTORS, state.vectors_table), values)
+        await connection.execute(statements.of_table(statements.MOVE_VECTORS, state.vectors_table), values)
 
 
 async def _remove_visible(connection: Connection, state: _VersionState, values: dict[str, Any]) -> None:
     await connection.execute(statements.RECORD_REMOVED_LEXEMES, values)
     for table in state.vectors_tables:
-        await connection.execute(_of_table(statements.DELETE_VECTORS, table), values)
+        await connection.execute(statements.of_table(statements.DELETE_VECTORS, table), values)
     await connection.execute(statements.DELETE_ENTRIES, values)
     await connection.execute(statements.DELETE_CHUNKS, values)
-
-
-@lru_cache(maxsize=256)
-def _of_table(statement: str, table: str) -> bytes:
-    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None)
-
-
-@lru_cache(maxsize=256)
-def _insert_rows(table: str, *, counted: bool) -> bytes:
-    statement = statements.insert_rows(vectors=bool(table), counted=counted)
-    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None) if table else statement.encode()
 
 
 def _batch_values(batch: Batch) -> dict[str, Any]:

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from psycopg import sql
+
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from sourcier.services.index.spaces.held import HELD, OPEN_STATES
 from sourcier.services.index.spaces.partitions import PARTITION
@@ -181,6 +185,19 @@ def insert_rows(*, vectors: bool, counted: bool) -> str:
     return f"with {', '.join(f'rows{number} as ({each})' for number, each in enumerate(others))} {last}"
 
 
+@lru_cache(maxsize=256)
+def insert_into(table: str, *, counted: bool) -> bytes:
+    """Return `insert_rows` for a table of vectors; empty for none."""
+    statement = insert_rows(vectors=bool(table), counted=counted)
+    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None) if table else statement.encode()
+
+
+@lru_cache(maxsize=256)
+def of_table(statement: str, table: str) -> bytes:
+    """Return a statement on a table of vectors."""
+    return sql.SQL(statement).format(table=sql.Identifier(table)).as_bytes(None)
+
+
 SUPERSEDE_OLDER = """
 with superseded as (
     update document_versions set state = 'superseded', finished_at = coalesce(finished_at, now())
@@ -209,7 +226,7 @@ document as (
         filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
         content_sha256 = version.content_sha256,
         metadata = coalesce(version.found_metadata, '{{}}') || version.metadata, category = version.category,
-        {SET_COLUMNS},
+        {SET_COLUMNS}, acronym_rules = %(acronym_rules)s,
         chunk_count = (select count(*) from chunks where chunks.document_id = %(document_id)s),
         language = (
             select chunk.language from chunks as chunk where chunk.document_id = %(document_id)s

@@ -9,6 +9,7 @@ from psycopg import sql
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.chassis.postgres.types import sparse_vector
+from sourcier.services.index.acronyms.asking import NO_ALTERNATIVES, Alternatives
 from sourcier.services.index.lexical.bm25 import DIMENSION, question_weights
 from sourcier.services.index.lexical.entries import SHOW_CANDIDATES, candidates_query, holding_query
 from sourcier.services.index.search.dense import Hit
@@ -30,10 +31,12 @@ QUESTION_STEMS_MAX = 64
 """Rarest stems kept of a very long question."""
 
 
-async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequence[str], limit: int) -> list[Hit]:
+async def search_lexical(
+    connection: Connection, scope: Scope, *, stems: Sequence[str], limit: int, added: Alternatives = NO_ALTERNATIVES
+) -> list[Hit]:
     """Return the passages with the highest BM25 score, best first; none where no stem matches.
 
-    `stems` are the question's, the same that the scope was found with.
+    `stems` are the question's, the same that the scope was found with; `added` is what its acronyms add to them.
     """
     if not stems:
         return []
@@ -44,12 +47,13 @@ async def search_lexical(connection: Connection, scope: Scope, *, stems: Sequenc
         stems, frequencies=scope.frequencies, passages=scope.passages, candidates_max=round(CANDIDATES_MAX / share)
     )
     alone = sum(len(group) == 1 for group in groups)
-    hits = await _fetch(connection, scope, stems, groups, limit=limit)
+    hits = await _fetch(connection, scope, stems, [*groups, *added.groups], limit=limit, added=added)
     wanted = limit if scope.filters.empty else min(limit, scope.matching)
     while len(hits) < wanted and alone < len(stems):
         # Passages with a single, common stem are left: nobody gets fewer than there are.
         alone = min(max(2 * alone, 1), len(stems))
-        hits = await _fetch(connection, scope, stems, [(stem,) for stem in stems[:alone]], limit=limit)
+        single = [(stem,) for stem in stems[:alone]]
+        hits = await _fetch(connection, scope, stems, [*single, *added.groups], limit=limit, added=added)
     return hits
 
 
@@ -66,20 +70,23 @@ async def search_holding(
 
 
 async def _fetch(
-    connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int
+    connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int,
+    added: Alternatives,
 ) -> list[Hit]:
     """Return the best of the passages that hold all stems of any group."""
     if not groups:
         return []
     candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
-    return await _best(connection, scope, stems, candidates, limit=limit)
+    return await _best(connection, scope, stems, candidates, limit=limit, added=added)
 
 
 async def _best(
-    connection: Connection, scope: Scope, stems: Sequence[str], candidates: str, *, limit: int
+    connection: Connection, scope: Scope, stems: Sequence[str], candidates: str, *, limit: int,
+    added: Alternatives = NO_ALTERNATIVES,
 ) -> list[Hit]:
     """Return the best of the passages that a `tsquery` finds."""
     weights = question_weights(stems, passages=scope.passages, frequencies=scope.frequencies)
+    weights = added.added_to(weights)
     values = {
         "tenant": scope.tenant,
         "weights": sparse_vector(weights, dimension=DIMENSION),

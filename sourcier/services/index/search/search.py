@@ -10,6 +10,14 @@ from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import InvalidArgument, SettingsChanged
 from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index.acronyms.asking import (
+    NO_ALTERNATIVES,
+    Alternatives,
+    Expansion,
+    alternatives,
+    find_expansions,
+    stems_of,
+)
 from sourcier.services.index.identifiers.identifier import Identifier
 from sourcier.services.index.identifiers.terms import READ
 from sourcier.services.index.language.analyser import analyse_question
@@ -93,6 +101,8 @@ class SearchResult:
     """The question's identifiers that no passage holds; the same in all results."""
     places: Places = NO_PLACES
     """Why it is here: its place in each list."""
+    expansions: tuple[Expansion, ...] = ()
+    """The question's acronyms and long forms that were looked for in each other's place; the same in all results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +169,13 @@ async def lexical(database: Database, request: SearchRequest, *, question: str) 
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         asked = asked_identifiers(question) if request.by_text else ()
-        scope = await _scope(connection, request, stems=_counted(stems, asked))
-        hits = await search_lexical(connection, scope, stems=stems, limit=request.limit)
+        expansions = await _expansions(connection, request, question)
+        scope = await _scope(connection, request, stems=_counted(stems, asked, expansions))
+        added = _alternatives(scope, expansions, stems)
+        hits = await search_lexical(connection, scope, stems=stems, limit=request.limit, added=added)
         holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
         scores = {**holding.scores, **{hit.chunk_id: hit.score for hit in hits}}
-        return await _results(connection, request, scope, scores, lexical_hits=hits, holding=holding)
+        return await _results(connection, request, scope, scores, lexical_hits=hits, holding=holding, added=added)
 
 
 async def fused(
@@ -194,8 +206,12 @@ async def fused_while(
     stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         asked = asked_identifiers(question) if request.by_text else ()
-        scope = await _scope(connection, request, stems=_counted(stems, asked))
-        lexical_hits = await search_lexical(connection, scope, stems=stems, limit=depth) if request.by_text else []
+        expansions = await _expansions(connection, request, question)
+        scope = await _scope(connection, request, stems=_counted(stems, asked, expansions))
+        added = _alternatives(scope, expansions, stems)
+        lexical_hits = await search_lexical(
+            connection, scope, stems=stems, limit=depth, added=added
+        ) if request.by_text else []
         holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
         vector = await coming()
         if vector is None:
@@ -214,7 +230,7 @@ async def fused_while(
             scores = {hit.chunk_id: _score(hit) for hits in found for hit in hits[: request.limit]}
         return await _results(
             connection, request, scope, scores, dense_hits=dense_hits, lexical_hits=lexical_hits, matches=matches,
-            holding=holding,
+            holding=holding, added=added,
         )
 
 
@@ -262,9 +278,23 @@ async def _scope(
     return scope
 
 
-def _counted(stems: Sequence[str], asked: Sequence[Identifier]) -> Sequence[str]:
+def _counted(
+    stems: Sequence[str], asked: Sequence[Identifier], expansions: Sequence[Expansion]
+) -> Sequence[str]:
     """Return what is counted in the collections: with identifiers, the passages that were read for them, too."""
-    return (*stems, READ) if asked else stems
+    return (*stems, *stems_of(expansions), *((READ,) if asked else ()))
+
+
+async def _expansions(connection: Connection, request: SearchRequest, question: str) -> tuple[Expansion, ...]:
+    if not request.by_text:
+        return ()
+    return await find_expansions(
+        connection, tenant=request.tenant, collections=request.collections, question=question[:QUESTION_CHARACTERS_MAX]
+    )
+
+
+def _alternatives(scope: Scope, expansions: Sequence[Expansion], stems: Sequence[str]) -> Alternatives:
+    return alternatives(expansions, stems=stems, passages=scope.passages, frequencies=scope.frequencies)
 
 
 async def _dense_hits(
@@ -300,6 +330,7 @@ async def _results(
     lexical_hits: Sequence[Hit] = (),
     matches: Sequence[UnitMatch] = (),
     holding: Holding = NOTHING_ASKED,
+    added: Alternatives = NO_ALTERNATIVES,
 ) -> list[SearchResult]:
     """Return the passages in the order of `scores`, those with the question's identifiers first; each with what found
     it."""
@@ -335,6 +366,7 @@ async def _results(
             standing=holding.of(passage.chunk_id),
             missing=holding.missing,
             places=Places(*(numbered.get(passage.chunk_id, 0) for numbered in places)),
+            expansions=added.used,
         )
         for passage in found
     ]

@@ -11,11 +11,13 @@ from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import SPACE, Writer
 from tests.integration.ingest.fix_lives import life
 
-KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith(("times.", "relations.")))
+KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith(("times.", "relations.", "acronyms.")))
+REPLACING = "Elle annule et remplace la note du 3 mars 2020. Le comité social et économique (CSE) est consulté."
 READ = """
 select (select count(*) from documents where times_rules > 0 and dated_from is not null),
        (select count(*) from documents where relations_found), (select count(*) from document_times),
-       (select count(*) from document_relations)
+       (select count(*) from document_relations), (select count(*) from documents where acronym_rules > 0),
+       (select count(*) from acronyms)
 """
 
 
@@ -25,10 +27,13 @@ async def test_what_kills_left_is_read_once(database_url: str) -> None:
             await spaces.ensure_space(connection, SPACE)
         writer = Writer(database)
         await writer.index("a.md", ["Rien."], title="Note du 3 mars 2020")
-        await writer.index("b.md", ["Elle annule et remplace la note du 3 mars 2020."], title="Note du 5 mai 2023")
+        await writer.index("b.md", [REPLACING], title="Note du 5 mai 2023")
         async with database.transaction(tenant=ALL_TENANTS) as connection:
             await connection.execute("delete from document_times")
-            await connection.execute("update documents set times_rules = 0, dated_from = null, dated_to = null")
+            await connection.execute("delete from acronyms")
+            await connection.execute(
+                "update documents set times_rules = 0, acronym_rules = 0, dated_from = null, dated_to = null"
+            )
         read = []
         for name in (*KILLED_AT, ""):
             async with life("times_process", {"database_url": database_url},
@@ -36,4 +41,6 @@ async def test_what_kills_left_is_read_once(database_url: str) -> None:
                 assert await asyncio.wait_for(process.wait(), 60) == (-signal.SIGKILL if name else 0)
             async with database.transaction(tenant=ALL_TENANTS) as connection:
                 read.append(await (await connection.execute(READ)).fetchone())
-    assert read == [(0, 0, 0, 0), (2, 0, 2, 0), (2, 2, 2, 1)]
+    assert read == [
+        (0, 0, 0, 0, 0, 0), (2, 0, 2, 0, 0, 0), (2, 2, 2, 1, 0, 0), (2, 2, 2, 1, 2, 1),
+    ]
