@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from llama_index.core import SimpleDirectoryReader  # type: ignore[import-not-found]
-from llama_index.core.base.embeddings.base import BaseEmbedding  # type: ignore[import-not-found]
-from llama_index.core.bridge.pydantic import PrivateAttr  # type: ignore[import-not-found]
-from llama_index.core.ingestion import IngestionPipeline  # type: ignore[import-not-found]
-from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
-from llama_index.core.schema import MetadataMode  # type: ignore[import-not-found]
-from llama_index.vector_stores.postgres import PGVectorStore  # type: ignore[import-not-found]
+from llama_index.core import SimpleDirectoryReader
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import MetadataMode
+from llama_index.vector_stores.postgres import PGVectorStore
 
 from bench.peers.onnx import OnnxEmbedder, serve
 
 
-class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]
+class OnnxEmbedding(BaseEmbedding):
     """The model as LlamaIndex wants it."""
 
     _embedder: OnnxEmbedder = PrivateAttr()
@@ -42,7 +42,7 @@ class OnnxEmbedding(BaseEmbedding):  # type: ignore[misc]
         raise NotImplementedError
 
 
-class Splitter(SentenceSplitter):  # type: ignore[misc]
+class Splitter(SentenceSplitter):
     """The library's, as worker processes are to have it: they would be sent it without its tokenizer, and cut by the
     tokens of another."""
 

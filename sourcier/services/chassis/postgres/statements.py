@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from psycopg import AsyncCursor
 from psycopg.abc import Params, Query
@@ -28,7 +28,8 @@ class TracedCursor(AsyncCursor[TupleRow]):
     ) -> Self:
         """Run a statement."""
         with _step(query):
-            return await super().execute(query, params, prepare=prepare, binary=binary)
+            # Its overloads tell templates, which take no values, from the other forms of a query.
+            return await super().execute(cast(Any, query), params, prepare=prepare, binary=binary)
 
     async def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
         """Run a statement once for each of several sets of values."""

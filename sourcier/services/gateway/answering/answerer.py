@@ -151,7 +151,7 @@ class Answerer:
         if (dated := computed.by_calendar(query, messages)) is not None:
             # The question has all that is computed: a day and a delay.
             yield dated
-            stopwatch.durations["total"] = time.perf_counter() - started_at
+            stopwatch.finish()
             yield Finished(Outcome.ANSWERED, stopwatch.durations)
             return
         usage = Usage()
