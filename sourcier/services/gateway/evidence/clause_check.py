@@ -62,7 +62,8 @@ class ClauseCheck:
         return [Clauses(passage.text, _above(passage), today=self._today) for passage in self._passages]
 
     @cached_property
-    def _asks_yes_or_no(self) -> bool:
+    def asks_yes_or_no(self) -> bool:
+        """Whether the question is one that is answered by yes or no."""
         return asked(self._question, today=self._today) is not None
 
     def objection(self, sentence: str, numbers: Sequence[int], *, confirmed: bool) -> Objection | None:
@@ -75,7 +76,7 @@ class ClauseCheck:
 
     def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
         yes = answered(sentence).yes
-        if yes is None or not self._asks_yes_or_no:
+        if yes is None or not self.asks_yes_or_no:
             return None
         ruled = self.ruling
         if ruled is not None and ruled.decision.says:
