@@ -206,6 +206,8 @@ class Answerer:
             return
         for conflict in in_time.conflicts:
             yield conflict
+        # Where passages disagree, what one of them says is not shown as the answer.
+        options = replace(options, extract_answers=options.extract_answers and not in_time.conflicts)
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
             self._opinions, likely=likely, extracts=self._extracts,

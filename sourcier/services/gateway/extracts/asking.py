@@ -44,6 +44,8 @@ class Wanted:
     """Its own figures, which a sentence must hold and which answer nothing."""
     names: tuple[str, ...]
     """Its capitalised names, which a sentence or what stands above it must hold."""
+    name: bool
+    """Whether it asks for a name."""
     why: bool
     """Whether it asks for a reason."""
     ranks: tuple[frozenset[str], ...]
@@ -100,6 +102,9 @@ _RANKS = tuple(map(lexicon.words, (
     "plus maximum maximal maximale most more highest largest longest biggest superieur superieure",
     "moins minimum minimal minimale least less lowest smallest inferieur inferieure", "sans without",
 )))
+_NAMING = re.compile(
+    r"\bs'appell|\bse nomm|\bquels? (?:est |sont |etait )?(?:le |les )?(?:pre)?noms?\b|\b(?:the|what) name\b|\bcalled\b"
+)
 _ACRONYM = re.compile(r"(?<!\w)[A-ZÀ-Ý]{2,}(?!\w)")
 _ASKING = lexicon.words(
     "quel quelle quels quelles combien comment pourquoi quand qui quoi que ou lequel laquelle date annee jour heure "
@@ -132,7 +137,7 @@ def wanted(question: str) -> Wanted:
     return Wanted(
         text, kind, content, unit, figures.numbers | figures.codes,
         tuple(dict.fromkeys((*names.names(text), *acronyms))),
-        any(token.text in ("pourquoi", "why") for token in tokens),
+        _NAMING.search(folded) is not None, any(token.text in ("pourquoi", "why") for token in tokens),
         tuple(each for each in _RANKS if any(token.text in each and not token.text.isdecimal() for token in tokens)),
     )
 

@@ -33,13 +33,12 @@ in the passage."""
 VALUE_BONUS, VALUE_LACKING = 0.1, 0.4
 NOT_A_FACT = 0.05
 """What a sentence loses that is planned, proposed or over, beside one that is so."""
-SCORE_MIN = 0.75
+SCORE_MIN, OTHER_SCORE_MIN = 0.85, 0.95
+"""Asked of a sentence; more where no value is asked for, since any words may then answer, or not."""
 ANSWERS_MIN, ANSWERS_CONTENT_MIN = 0.85, 3
 """Asked of a sentence that takes the place of the language model's answer."""
 RIVAL_LEAD = 0.02
-NAMED_SCORE_MIN = 0.85
-"""Asked of questions for a person, a place, a rule: a name stands in many sentences, an amount does not."""
-CONTENT_MIN, NEWS_MIN = 2, 2
+CONTENT_MIN, OTHER_CONTENT_MIN, NEWS_MIN = 2, 2, 2
 """Words of a question, and of a sentence beyond them where no value is asked for."""
 FEW_WORDS, SHORT = 2, 20
 """So few words of such a question are enough in a sentence of few words."""
@@ -61,8 +60,8 @@ class Chosen:
     kind: Kind
     words: int
     """Of the question."""
-    alone: bool
-    """Whether the sentence holds no other value of this kind."""
+    plain: bool
+    """Whether the sentence tells a fact, and no other value of this kind."""
     answer: tuple[int, int] | None
     """Where the value that answers stands in the passage's text; None where it cannot be told."""
 
@@ -70,7 +69,7 @@ class Chosen:
     def is_sure(self) -> bool:
         """Whether it may be the answer by itself."""
         return (
-            self.alone and self.answer is not None and self.kind in MEASURED and self.score >= ANSWERS_MIN
+            self.plain and self.answer is not None and self.kind in MEASURED and self.score >= ANSWERS_MIN
             and self.words >= ANSWERS_CONTENT_MIN
         )
 
@@ -80,9 +79,9 @@ def choose(
 ) -> Chosen | None:
     """Return the sentence of the passages, best first, that answers a question; None where none is sure to."""
     best = ranked(question, sources, today=today, count=2)
-    if not best or best[0].score < (
-        score_min if best[0].kind in MEASURED else max(score_min, NAMED_SCORE_MIN)
-    ) or (len(best) > 1 and _are_rivals(*best)):
+    if not best or best[0].score < score_min or (len(best) > 1 and _are_rivals(*best)):
+        return None
+    if best[0].kind is Kind.OTHER and (best[0].score < OTHER_SCORE_MIN or best[0].words < OTHER_CONTENT_MIN):
         return None
     return best[0]
 
@@ -138,12 +137,11 @@ def _weights(asked: Wanted, sentences: Sequence[Sentence]) -> dict[Token, float]
 
 def _chosen(asked: Wanted, source: Source, sentence: Sentence, share: float, *, today: date) -> Chosen:
     value, told = (_of_row if sentence.cells else _value)(asked, source, sentence)
-    score = share + (0.0 if told is None else VALUE_BONUS if told else -VALUE_LACKING)
-    if any(frame_of(clause.tokens, today=today).status is not Status.FACT for clause in sentence.clauses):
-        score -= NOT_A_FACT
+    fact = all(frame_of(clause.tokens, today=today).status is Status.FACT for clause in sentence.clauses)
+    score = share + (0.0 if told is None else VALUE_BONUS if told else -VALUE_LACKING) - (0.0 if fact else NOT_A_FACT)
     said = source.text[sentence.start : sentence.end]
-    alone = bool(sentence.cells) or len(_new_values(asked, said)) == 1
-    return Chosen(sentence, score, asked.kind, len(asked.content), alone, value)
+    plain = fact and (bool(sentence.cells) or len(_new_values(asked, said)) == 1)
+    return Chosen(sentence, score, asked.kind, len(asked.content), plain, value)
 
 
 def _credit(token: Token, sentence: Sentence, elsewhere: frozenset[str]) -> float:
@@ -170,6 +168,8 @@ def _may_answer(asked: Wanted, source: Source, sentence: Sentence) -> bool:
     news = {token.text for token in tokens_of(said)
             if (token.tells or token.text in lexicon.RESTRICTING) and not told_by(token, question)}
     if len(news) < (1 if asked.kind in MEASURED or sentence.cells else NEWS_MIN):
+        return False
+    if asked.name and not any(not told_by(token, question) for name in names.names(said) for token in tokens_of(name)):
         return False
     if asked.why and not has(tokens, lexicon.REASONS):
         return False

@@ -18,7 +18,7 @@ _NUMBER_WORD = (
     "quarante|cinquante|soixante|cents?|mille|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|"
     "twenty|thirty|forty|fifty|sixty|hundred|thousand)"
 )
-_WRITTEN = rf"{_NUMBER_WORD}(?:[- ](?:et[- ])?{_NUMBER_WORD})*+"
+_WRITTEN = rf"{_NUMBER_WORD}(?:[- ](?:et[- ])?{_NUMBER_WORD}){{0,5}}"
 _DIGITS = r"(?<![\d.,/-])\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,4}(?:[.,]\d++)?|(?<![\d.,/-])\d++(?:[.,]\d++)?"
 _FIGURE = rf"(?:{_DIGITS}|\b{_WRITTEN})"
 _SCALE = r"(?:\s?(?:millions?|milliards?|billions?)(?:\s(?:de|d'))?)?+"
@@ -47,8 +47,8 @@ _FORMS: dict[Kind, re.Pattern[str]] = {
 _ARTICLES = frozenset({"un", "une"})
 _MONTHS = "|".join(sorted(lexicon.MONTHS, key=len, reverse=True))
 _DATE_PARTS = re.compile(
-    rf"\b\d{{1,2}}(?:er|st|nd|rd|th)?\s(?:of\s)?(?:{_MONTHS})\b(?!\s\d{{4}})|"
-    rf"\b(?:{_MONTHS})\s\d{{1,2}}\b(?!\s?,?\s\d{{4}})|"
+    rf"\b\d{{1,2}}(?:er|st|nd|rd|th)?\s(?:of\s)?(?:{_MONTHS})\b(?:\s\d{{3,4}}\b)?|"
+    rf"\b(?:{_MONTHS})\s\d{{1,4}}\b|"
     rf"\b(?:{'|'.join((*lexicon.WEEKDAYS, *lexicon.WEEKDAYS_ENGLISH))})s?\b|"
     rf"\b[ivx]++e siecle\b|\bannees \d{{2,4}}\b|\b(?:en|in|debut|fin|depuis|mois de|mois d')\s(?:{_MONTHS})\b|"
     # The year of an old event stands without a century that the dates of documents have.
