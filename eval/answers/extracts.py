@@ -121,13 +121,13 @@ def table(outcomes: Iterable[Outcome]) -> str:
         groups[each.group, "other" if each.kind is Kind.OTHER else "a value"].append(each)
     lines = ["| set | asks for | questions | shown | of these right | sure of it | of these right | ms, median |",
              "|---|---|---:|---:|---:|---:|---:|---:|"]
-    for (group, kind), each in sorted(groups.items()):
-        shown = [one for one in each if one.chosen is not None]
+    for (group, kind), asked in sorted(groups.items()):
+        shown = [one for one in asked if one.chosen is not None]
         sure = [one for one in shown if one.chosen is not None and one.chosen.is_sure]
         lines.append(
-            f"| {group} | {kind} | {len(each)} | {_share(len(shown), len(each))} | {_right(shown)} | "
-            f"{_share(len(sure), len(each))} | {_right(sure)} | "
-            f"{1_000 * np.median([one.seconds for one in each]):.0f} |"
+            f"| {group} | {kind} | {len(asked)} | {_share(len(shown), len(asked))} | {_right(shown)} | "
+            f"{_share(len(sure), len(asked))} | {_right(sure)} | "
+            f"{1_000 * np.median([one.seconds for one in asked]):.0f} |"
         )
     return "\n".join(lines)
 

@@ -155,4 +155,4 @@ def _counted(folded: str) -> frozenset[str]:
 
 def _noun(match: re.Match[str]) -> str:
     """Return what is counted."""
-    return next(filter(None, match.groups()))
+    return next(str(group) for group in match.groups() if group)
