@@ -13,6 +13,7 @@ from eval import gates, shared_sets
 from eval.answers import figures
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
+from eval.answers.extracts import measure_extracts
 from eval.answers.faq_closeness import measure_closeness
 from eval.answers.tool_calls import measure_tool_calls
 from eval.attacks.runs import measure_attacks
@@ -68,6 +69,18 @@ def computed_figures(half: str | None) -> None:
     """Measure what is computed from small documents; needs no model and no service."""
     click.echo(figures.table(figures.answered(half=half or "")))
     click.echo(f"\n{figures.sentence_table(figures.compared(half=half or ''))}")
+
+
+@main.command()
+@click.option("--data", type=FOLDER, multiple=True,
+              help="A folder with a retrieval set whose questions name their answers; may be given several times.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many of each set; all when left out.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
+def extracts(data: tuple[Path, ...], questions: int | None, engine: str) -> None:
+    """Measure the sentence that is shown before the language model writes, in this process, without it."""
+    click.echo(asyncio.run(measure_extracts(
+        [datasets.load(folder).first(questions) for folder in data], engine=engine
+    )))
 
 
 @main.command()

@@ -135,6 +135,8 @@ class AskOptions(RetrievalOptions, total=False):
     """Whether the language model analyses the question before the search."""
     answerability_threshold: float
     """How likely the passages must hold the answer, 0 to 1; less is refused without asking the language model."""
+    extract_answers: bool
+    """Whether a sure extract that holds the value asked for is the answer, without the language model."""
 
 
 class DocumentOptions(TypedDict, total=False):

@@ -69,6 +69,8 @@ class Answer:
     """The categories that the search was narrowed to, and what came of it; None where it was not."""
     conflicts: tuple[answer_pb2.Conflict, ...] = ()
     """Pairs of passages that do not say the same of what was asked, which one the answer rests on, and why."""
+    extract: answer_pb2.Extract | None = None
+    """The sentence of the passages that was shown before the language model wrote; None where none was sure."""
 
     @property
     def refused(self) -> bool:
@@ -141,6 +143,7 @@ class _Gathered:
     analysis: answer_pb2.Analysed | None = None
     narrowed: answer_pb2.Narrowed | None = None
     conflicts: list[answer_pb2.Conflict] = field(default_factory=list)
+    extract: answer_pb2.Extract | None = None
     direct: answer_pb2.DirectAnswer | None = None
     queries: list[str] = field(default_factory=list)
     sources: tuple[answer_pb2.Passage, ...] = ()
@@ -169,6 +172,8 @@ class _Gathered:
                 self.narrowed = event.narrowed
             case "conflict":
                 self.conflicts.append(event.conflict)
+            case "extract":
+                self.extract = event.extract
             case "reranked":
                 self.sources = tuple(event.reranked.passages)
             case "token":
@@ -219,4 +224,5 @@ class _Gathered:
             analysis=self.analysis,
             narrowed=self.narrowed,
             conflicts=tuple(self.conflicts),
+            extract=self.extract,
         )

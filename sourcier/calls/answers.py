@@ -66,6 +66,7 @@ class AnswerCalls(Calls):
             judge_question=options.get("judge_question"),
             mode=answer_mode(options.get("mode")), analyse=options.get("analyse"),
             answerability_threshold=options.get("answerability_threshold"),
+            extract_answers=options.get("extract_answers"),
             result_threshold=options.get("result_threshold"), suppress_duplicates=options.get("suppress_duplicates"),
             neighbours=options.get("neighbours"), neighbour_tokens=options.get("neighbour_tokens"),
             detect_categories=options.get("detect_categories"),

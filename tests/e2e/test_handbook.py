@@ -129,6 +129,8 @@ def test_ask_on_the_command_line_names_the_source(handbook: RunningStack) -> Non
     assert "finished" in events[-1]
     (passages,) = (event["reranked"]["passages"] for event in events if "reranked" in event)
     assert passages[0]["title"] == "Congés et absences"
+    (extract,) = (event["extract"] for event in events if "extract" in event)
+    assert "30 septembre" in extract["text"]
     # Which of them a model this small cites is chance; that it is named is not.
     _, _, sources = asked.stdout.partition("\nSources\n")
     named = [line for line in sources.splitlines() if line.startswith("  [")]

@@ -59,6 +59,8 @@ _GIVEN_UP = frozenset({6, 7})
               help="Whether the language model analyses the question first; the service decides by default.")
 @click.option("--answerability-threshold", type=click.FloatRange(0, 1), metavar="LIKELIHOOD",
               help="How likely the documents must hold the answer, 0 to 1; the service decides by default.")
+@click.option("--extract-answers/--no-extract-answers", default=None,
+              help="Whether a sure extract with the value asked for is the answer; the service decides by default.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=300.0,
               show_default=True, metavar="SECONDS", help="The longest the answer may take.")
 @click.option("--json", "as_json", is_flag=True, help="Write one AskEvent a line, as JSON.")
@@ -169,7 +171,9 @@ class AnswerWriter:
                 self._step(f"{event.retrieved.candidates} candidates")
             case "reranked":
                 self._passages = dict(enumerate(event.reranked.passages, start=1))
-                self._step(f"{len(self._passages)} passages kept\n")
+                self._step(f"{len(self._passages)} passages are read for the answer\n")
+            case "extract":
+                self._extract(event.extract)
             case "degraded":
                 self._warn(f"{event.degraded.stage}: {event.degraded.reason}")
             case "token":
@@ -198,6 +202,19 @@ class AnswerWriter:
         self._step(f"analysed as {analysed.intent}: {analysed.question}{narrowed}")
         for reason in analysed.ignored:
             self._step(f"left out of the analysis: {reason}")
+
+    def _extract(self, extract: answer_pb2.Extract) -> None:
+        """Show the sentence that answers best while the model reads; one that is the answer comes as its words."""
+        if not self._steps or extract.is_answer:
+            return
+        start, end = extract.answer_start, extract.answer_end
+        parts = (extract.text[:start], extract.text[start:end], extract.text[end:])
+        click.secho("Extract: ", dim=True, err=True, nl=False)
+        for number, part in enumerate(parts):
+            click.secho(printable(part), dim=True, bold=number == 1, err=True, nl=False)
+        citation = extract.citation
+        where = place(citation.title, citation.source, citation.page, citation.places)
+        click.secho(f" [{citation.marker}] {where}\n", dim=True, err=True)
 
     def _cite(self, citation: answer_pb2.Citation) -> None:
         if citation.marker:

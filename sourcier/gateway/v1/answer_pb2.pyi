@@ -1466,6 +1466,7 @@ class AskRequest(_message.Message):
     MODE_FIELD_NUMBER: _builtins.int
     ANALYSE_FIELD_NUMBER: _builtins.int
     ANSWERABILITY_THRESHOLD_FIELD_NUMBER: _builtins.int
+    EXTRACT_ANSWERS_FIELD_NUMBER: _builtins.int
     question: _builtins.str
     """The question, 1 to 8,000 characters."""
     passages: _builtins.int
@@ -1526,6 +1527,10 @@ class AskRequest(_message.Message):
     """How likely the passages must hold the answer, 0 to 1, for the language model to be asked; else the question is
     refused. 0 asks it whenever the best score is enough; unset is the service's setting.
     """
+    extract_answers: _builtins.bool
+    """Whether a sure extract that holds the value asked for is the answer, so that the language model is not called; unset
+    leaves it to the service's setting.
+    """
     @_builtins.property
     def filter(self) -> Global___SearchFilter:
         """Where to search."""
@@ -1564,10 +1569,11 @@ class AskRequest(_message.Message):
         mode: Global___AnswerMode.ValueType = ...,
         analyse: _builtins.bool | None = ...,
         answerability_threshold: _builtins.float | None = ...,
+        extract_answers: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_extract_answers", b"_extract_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "extract_answers", b"extract_answers", "filter", b"filter", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "passages", b"passages", "question", b"question", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "strictness", b"strictness", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_analyse", b"_analyse", "_answerability_threshold", b"_answerability_threshold", "_detect_categories", b"_detect_categories", "_direct_answers", b"_direct_answers", "_extract_answers", b"_extract_answers", "_judge", b"_judge", "_judge_question", b"_judge_question", "_keep", b"_keep", "_neighbour_tokens", b"_neighbour_tokens", "_neighbours", b"_neighbours", "_rerank", b"_rerank", "_result_threshold", b"_result_threshold", "_seed", b"_seed", "_suppress_duplicates", b"_suppress_duplicates", "_temperature", b"_temperature", "agent", b"agent", "analyse", b"analyse", "answerability_threshold", b"answerability_threshold", "candidates", b"candidates", "conversation_id", b"conversation_id", "deployment", b"deployment", "detect_categories", b"detect_categories", "direct_answers", b"direct_answers", "extract_answers", b"extract_answers", "filter", b"filter", "history", b"history", "judge", b"judge", "judge_question", b"judge_question", "keep", b"keep", "mode", b"mode", "neighbour_tokens", b"neighbour_tokens", "neighbours", b"neighbours", "passages", b"passages", "question", b"question", "rerank", b"rerank", "result_threshold", b"result_threshold", "seed", b"seed", "strictness", b"strictness", "suppress_duplicates", b"suppress_duplicates", "temperature", b"temperature", "tokens_max", b"tokens_max"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__analyse: _TypeAlias = _typing.Literal["analyse"]  # noqa: Y015
     _WhichOneofArgType__analyse: _TypeAlias = _typing.Literal["_analyse", b"_analyse"]  # noqa: Y015
@@ -1577,6 +1583,8 @@ class AskRequest(_message.Message):
     _WhichOneofArgType__detect_categories: _TypeAlias = _typing.Literal["_detect_categories", b"_detect_categories"]  # noqa: Y015
     _WhichOneofReturnType__direct_answers: _TypeAlias = _typing.Literal["direct_answers"]  # noqa: Y015
     _WhichOneofArgType__direct_answers: _TypeAlias = _typing.Literal["_direct_answers", b"_direct_answers"]  # noqa: Y015
+    _WhichOneofReturnType__extract_answers: _TypeAlias = _typing.Literal["extract_answers"]  # noqa: Y015
+    _WhichOneofArgType__extract_answers: _TypeAlias = _typing.Literal["_extract_answers", b"_extract_answers"]  # noqa: Y015
     _WhichOneofReturnType__judge: _TypeAlias = _typing.Literal["judge"]  # noqa: Y015
     _WhichOneofArgType__judge: _TypeAlias = _typing.Literal["_judge", b"_judge"]  # noqa: Y015
     _WhichOneofReturnType__judge_question: _TypeAlias = _typing.Literal["judge_question"]  # noqa: Y015
@@ -1605,6 +1613,8 @@ class AskRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__detect_categories) -> _WhichOneofReturnType__detect_categories | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__direct_answers) -> _WhichOneofReturnType__direct_answers | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__extract_answers) -> _WhichOneofReturnType__extract_answers | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__judge) -> _WhichOneofReturnType__judge | None: ...
     @_typing.overload
@@ -1798,6 +1808,7 @@ class AskEvent(_message.Message):
     ANALYSED_FIELD_NUMBER: _builtins.int
     NARROWED_FIELD_NUMBER: _builtins.int
     CONFLICT_FIELD_NUMBER: _builtins.int
+    EXTRACT_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -1874,6 +1885,12 @@ class AskEvent(_message.Message):
     def conflict(self) -> Global___Conflict:
         """Two passages do not say the same of what was asked; one of them is put aside where it is known which holds."""
 
+    @_builtins.property
+    def extract(self) -> Global___Extract:
+        """The sentence of the passages that answers best, before the language model writes; at most one in an answer, and
+        none where no sentence is sure to.
+        """
+
     def __init__(
         self,
         *,
@@ -1897,16 +1914,69 @@ class AskEvent(_message.Message):
         analysed: Global___Analysed | None = ...,
         narrowed: Global___Narrowed | None = ...,
         conflict: Global___Conflict | None = ...,
+        extract: Global___Extract | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict", "extract"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___AskEvent: _TypeAlias = AskEvent  # noqa: Y015
+
+@_typing.final
+class Extract(_message.Message):
+    """A sentence of the passages that answers the question, chosen by rule at once: nothing of it is the language model's."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ANSWER_START_FIELD_NUMBER: _builtins.int
+    ANSWER_END_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    CITATION_FIELD_NUMBER: _builtins.int
+    IS_ANSWER_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The sentence, whole, in one line: with the line that leads in to it where it is an item of a list, with the sentence
+    before where its subject stands there. Of a row of a table, its cells with their headers: `Ville : Lyon`.
+    """
+    answer_start: _builtins.int
+    """Where the value that answers begins in `text`, from 0 in Unicode code points; both are 0 where it cannot be told."""
+    answer_end: _builtins.int
+    """The place after the value's last character."""
+    kind: _builtins.str
+    """What kind of value the question asks for: `amount`, `duration`, `date`, `hour`, `number`, `person`, `place` or
+    `other`. Others may come.
+    """
+    score: _builtins.float
+    """How much of the question the sentence holds, and whether it has such a value: above the service's threshold."""
+    is_answer: _builtins.bool
+    """Whether the extract is the answer, so that the language model is not called (`AskRequest.extract_answers`)."""
+    @_builtins.property
+    def citation(self) -> Global___Citation:
+        """The passage, as markers name it, and where it says so."""
+
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        answer_start: _builtins.int = ...,
+        answer_end: _builtins.int = ...,
+        kind: _builtins.str = ...,
+        score: _builtins.float = ...,
+        citation: Global___Citation | None = ...,
+        is_answer: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation", b"citation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_end", b"answer_end", "answer_start", b"answer_start", "citation", b"citation", "is_answer", b"is_answer", "kind", b"kind", "score", b"score", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Extract: _TypeAlias = Extract  # noqa: Y015
 
 @_typing.final
 class Conflict(_message.Message):

@@ -154,6 +154,22 @@ class Conflict:
 
 
 @dataclass(frozen=True)
+class Extract:
+    """The sentence of the passages that answers best, before the language model writes."""
+
+    text: str
+    """As it is shown: whole, in one line."""
+    answer_span: tuple[int, int]
+    """Where the value that answers stands in `text`; both are 0 where it cannot be told."""
+    kind: str
+    """What kind of value the question asks for."""
+    score: float
+    citation: Citation
+    is_answer: bool = False
+    """Whether it is the answer, and the language model is spared."""
+
+
+@dataclass(frozen=True)
 class Token:
     """More text of the answer."""
 
@@ -282,5 +298,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer | Analysed | Narrowed | Conflict
+    | Degradation | DirectAnswer | Analysed | Narrowed | Conflict | Extract
 )

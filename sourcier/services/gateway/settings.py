@@ -115,6 +115,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     """Longest time for one sentence; later, it is checked without the model, and the answer says so."""
     prefer_in_force: bool = True
     """Whether passages that no longer hold, or not yet, are put aside for those that do, and said so."""
+    extracts: bool = True
+    """Whether the sentence that answers best is shown at once, where one is sure to."""
+    extract_answers: bool = False
+    """Whether such a sentence is the answer where it holds the value asked for, and the model is spared. A request may
+    say otherwise."""
     strictness: Literal["withhold", "mark"] = "withhold"
     """What becomes of a sentence that no passage supports; a request may say otherwise."""
     prompt_secret: SecretStr = SecretStr("")

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
-import { AnswerOutcome } from "../gen/sourcier/gateway/v1/answer_pb";
+import { AnswerOutcome, type Extract as ExtractEvent } from "../gen/sourcier/gateway/v1/answer_pb";
 import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
 import { language, t } from "../i18n";
 import { Icon } from "../ui/icons";
@@ -59,20 +59,39 @@ function Body({ turn }: { turn: Turn }) {
   );
 }
 
-/** The closest passage, at once: a model on a small machine takes its time to read. */
+/** The sentence that answers best, else the closest passage, at once: a model on a small machine takes its time to read. */
 function Extract({ turn }: { turn: Turn }) {
-  const best = turn.passages[0];
-  if (!best || shown(turn) || !isOpen(turn)) return null;
+  const { extract } = turn;
+  const marker = extract?.citation?.marker ?? 1;
+  const best = turn.passages[marker - 1];
+  if (!best || !isOpen(turn) || (extract ? saidBy(turn) : shown(turn))) return null;
   const reference = ofPassage(best);
   return (
     <div class="extract">
-      <p class="label">{t().ask.extract}</p>
-      <blockquote>{best.text.length > 420 ? `${best.text.slice(0, 420)}…` : best.text}</blockquote>
+      <p class="label">{extract ? t().ask.sentence : t().ask.extract}</p>
+      <blockquote>{extract ? <Marked extract={extract} /> : best.text.length > 420 ? `${best.text.slice(0, 420)}…` : best.text}</blockquote>
       <button type="button" class="link" onClick={(event) => openSource(reference, event.currentTarget)}>
         {best.title || best.source}{pageOrTime(best, t()) ? `, ${pageOrTime(best, t())}` : ""}
       </button>
     </div>
   );
+}
+
+/** Whether the answer says what the extract says: all of it, or the value that it marks. */
+function saidBy(turn: Turn): boolean {
+  const { extract } = turn;
+  if (!extract || extract.isAnswer || turn.replacement) return true;
+  const characters = [...extract.text];
+  const value = characters.slice(extract.answerStart, extract.answerEnd).join("");
+  return turn.text.includes(value || extract.text);
+}
+
+function Marked({ extract }: { extract: ExtractEvent }) {
+  // Offsets count code points, as Python does.
+  const characters = [...extract.text];
+  const part = (start: number, end?: number) => characters.slice(start, end).join("");
+  if (!extract.answerEnd) return <>{extract.text}</>;
+  return <>{part(0, extract.answerStart)}<mark>{part(extract.answerStart, extract.answerEnd)}</mark>{part(extract.answerEnd)}</>;
 }
 
 function State({ turn }: { turn: Turn }) {

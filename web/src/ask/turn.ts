@@ -1,5 +1,5 @@
 /** A question and its answer, as the events of its stream make it. */
-import type { AskEvent, Citation, Passage, SearchFilter, StageDuration, Withheld } from "../gen/sourcier/gateway/v1/answer_pb";
+import type { AskEvent, Citation, Extract, Passage, SearchFilter, StageDuration, Withheld } from "../gen/sourcier/gateway/v1/answer_pb";
 import { AnswerOutcome, Role } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { ConversationMessage, MessageSource } from "../gen/sourcier/gateway/v1/conversation_pb";
 import { MessageState, Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
@@ -30,6 +30,8 @@ export interface Turn {
   warnings: string[];
   /** Sources that do not say the same, each pair in a sentence. */
   conflicts: string[];
+  /** The sentence that answers best, before the model writes. */
+  extract: Extract | null;
   outcome: AnswerOutcome;
   refusal: string;
   direct: { source: string; validatedBy: string } | null;
@@ -51,7 +53,7 @@ export function newTurn(question: string): Turn {
   made += 1;
   return {
     key: `turn-${made}`, question, state: "waiting", answerId: "", sequence: 0n, language: "", steps: [], passages: [],
-    text: "", replacement: "", citations: [], withheld: [], warnings: [], conflicts: [], outcome: AnswerOutcome.UNSPECIFIED, refusal: "",
+    text: "", replacement: "", citations: [], withheld: [], warnings: [], conflicts: [], extract: null, outcome: AnswerOutcome.UNSPECIFIED, refusal: "",
     direct: null, durations: [], model: "", messageId: "", rating: Rating.UNSPECIFIED, ratingComment: "", failure: "",
     reconnecting: false, kept: [], rewritten: "",
   };
@@ -112,6 +114,9 @@ export function apply(turn: Turn, event: AskEvent): Turn {
       break;
     case "conflict":
       next.conflicts = [...next.conflicts, what.value.message];
+      break;
+    case "extract":
+      next.extract = what.value;
       break;
     case "degraded":
       next.warnings = [...next.warnings, what.value.reason];

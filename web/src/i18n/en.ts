@@ -58,6 +58,7 @@ export const english: Words = {
       show: "Steps",
     },
     extract: "The closest passage, until the answer is there",
+    sentence: "What the documents say; the answer is being written",
     checks: (count) => `Check, ${many(count, "sentence", "sentences")}`,
     withheld: (count) => `${many(count, "sentence", "sentences")} withheld`,
     withheldWhy: "Withheld",

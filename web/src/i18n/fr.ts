@@ -57,6 +57,7 @@ export const french = {
       show: "Étapes",
     },
     extract: "Le passage le plus proche, en attendant la réponse",
+    sentence: "Ce que disent les documents ; la réponse s’écrit",
     checks: (count: number) => `Vérification, ${many(count, "phrase", "phrases")}`,
     withheld: (count: number) => `${many(count, "phrase retirée", "phrases retirées")}`,
     withheldWhy: "Retirée",

@@ -16,6 +16,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering import computed, yes_no
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.extracting import extract_of, with_answer
 from sourcier.services.gateway.answering.in_force import InForce, in_force
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.quoting import quote
@@ -85,6 +86,8 @@ class AnswerOptions:
     tool_limits: ToolLimits = field(default_factory=ToolLimits)
     analyse: bool = False
     """Whether the model analyses the question before the search."""
+    extract_answers: bool = False
+    """Whether a sure extract that holds the value asked for is the answer, and the model is spared."""
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
     """Tells what is planned from what is so by now."""
 
@@ -105,8 +108,9 @@ class Answerer:
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
         opinions: Opinions | None = None, *, by_tools: OtherMode | None = None, analyser: Analyser | None = None,
-        assessor: Assessor | None = None, prefers_in_force: bool = True,
+        assessor: Assessor | None = None, prefers_in_force: bool = True, extracts: bool = True,
     ) -> None:
+        self._extracts = extracts
         self._prefers_in_force = prefers_in_force
         self._opinions = opinions
         self._retriever = retriever
@@ -223,9 +227,11 @@ class Answerer:
                 yield event
             yield Finished(Outcome.QUOTED, stopwatch.durations, Usage(), "")
             return
+        # Where passages disagree, what one of them says is not shown as the answer.
+        options = replace(options, extract_answers=options.extract_answers and not in_time.conflicts)
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
-            self._opinions, likely=likely, disputed=in_time.disputed,
+            self._opinions, likely=likely, disputed=in_time.disputed, extracts=self._extracts,
         )
         async with aclosing(writer.write(answer_id)) as written:
             async for event in written:
@@ -273,7 +279,9 @@ class Writer:
         self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
         opinions: Opinions | None, *, likely: float | None = None, disputed: frozenset[int] = frozenset(),
+        extracts: bool = False,
     ) -> None:
+        self._extracts = extracts
         self._peers = peers
         self._marking = marking
         self._query = query
@@ -324,6 +332,16 @@ class Writer:
             for said in decided:
                 yield said
             return
+        if self._extracts:
+            with self._stopwatch.measure("extract"):
+                extract = await asyncio.to_thread(
+                    extract_of, self._query.question, self._passages, self._clauses, self._messages,
+                    today=self._options.today, may_answer=self._options.extract_answers,
+                )
+            for shown in () if extract is None else with_answer(extract):
+                yield shown
+            if extract is not None and extract.is_answer:
+                return
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
             assert self._opinion is not None

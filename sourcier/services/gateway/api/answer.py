@@ -281,6 +281,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             ),
             strictness=_STRICTNESSES.get(request.strictness) or Strictness(settings.strictness),
             refusal_text=settings.refusal_text,
+            extract_answers=(
+                request.extract_answers if request.HasField("extract_answers") else settings.extract_answers
+            ),
             judge=request.judge if request.HasField("judge") else None,
             judge_question=request.judge_question if request.HasField("judge_question") else None,
             mode=mode, tool_limits=settings.tool_limits,

@@ -176,6 +176,12 @@ CONDITIONS = STRONG_CONDITIONS + phrases(
     "dans la limite|if|when|unless|in case of|in the event|upon request|on request|by appointment|with the approval"
 )
 
+REASONS = phrases(
+    "car|parce que|parce qu'|puisque|puisqu'|en raison|a cause|afin de|afin d'|afin que|grace a|pour que|pour eviter|"
+    "pour permettre|du fait|etant donne|because|since|due to|owing to|in order to|so that|as a result"
+)
+"""What a sentence that answers « pourquoi » holds."""
+
 REJECTED = words(
     "rejete rejetee rejetes rejetees refuse refusee refuses refusees repousse repoussee repousses repoussees abandonne "
     "abandonnee abandonnes abandonnees ecarte ecartee ecartes ecartees retire retiree retires retirees rejected "

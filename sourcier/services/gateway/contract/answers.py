@@ -116,6 +116,8 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.narrowed.CopyFrom(narrowed_message(event))
         case events.Conflict():
             message.conflict.CopyFrom(_conflict(event))
+        case events.Extract():
+            message.extract.CopyFrom(_extract(event))
         case events.Retrieved(candidates):
             message.retrieved.CopyFrom(answer_pb2.Retrieved(candidates=candidates))
         case events.Reranked(passages, reason):
@@ -279,6 +281,13 @@ def why_not_message(fallen: WhyNot) -> answer_pb2.WhyNot:
         fate=answer_pb2.Fate.Value(f"FATE_{fallen.fate.name}"),
         passage=None if fallen.passage is None else _passage(fallen.place or 1, fallen.passage), place=fallen.place,
         sentences=fallen.sentences,
+    )
+
+
+def _extract(extract: events.Extract) -> answer_pb2.Extract:
+    return answer_pb2.Extract(
+        text=extract.text, answer_start=extract.answer_span[0], answer_end=extract.answer_span[1], kind=extract.kind,
+        score=extract.score, citation=citation_message(extract.citation), is_answer=extract.is_answer,
     )
 
 

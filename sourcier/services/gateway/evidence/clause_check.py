@@ -80,7 +80,8 @@ class ClauseCheck:
         ]
 
     @cached_property
-    def _asks_yes_or_no(self) -> bool:
+    def asks_yes_or_no(self) -> bool:
+        """Whether the question is one that is answered by yes or no."""
         return asked(self._question, today=self._today) is not None
 
     def objection(self, sentence: str, numbers: Sequence[int], *, confirmed: bool) -> Objection | None:
@@ -96,7 +97,7 @@ class ClauseCheck:
 
     def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
         yes = answered(sentence).yes
-        if yes is None or not self._asks_yes_or_no:
+        if yes is None or not self.asks_yes_or_no:
             return None
         ruled = self.ruling
         if ruled is not None and ruled.decision.says:

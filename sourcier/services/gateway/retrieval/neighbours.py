@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sourcier.services.gateway.events import Citation, Event, Quoted, RankedPassage, Withheld
+from sourcier.services.gateway.events import Citation, Event, Extract, Quoted, RankedPassage, Withheld
 from sourcier.services.index.search.passages import Passage
 
 OVERLAP_CHARACTERS_MAX = 1_000
@@ -90,7 +90,7 @@ def located(event: Event, joined: Sequence[Joined]) -> Event:
             return _located(event, joined)
         case Withheld():
             return replace(event, closest=_located(event.closest, joined))
-        case Quoted():
+        case Quoted() | Extract():
             return replace(event, citation=_located(event.citation, joined))
     return event
 

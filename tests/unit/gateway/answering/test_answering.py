@@ -65,7 +65,9 @@ def finished(events: Sequence[Event]) -> Finished:
 
 async def test_an_answer_goes_from_its_start_to_its_end() -> None:
     events = await answer()
-    assert kinds(events) == ["Started", "Searching", "Retrieved", "Reranked", "Token", "Citation", "Finished"]
+    assert kinds(events) == [
+        "Started", "Searching", "Retrieved", "Reranked", "Extract", "Token", "Citation", "Finished",
+    ]
     assert events[:3] == [
         Started(query().question, "fr"), Searching(query().question, FRENCH.searching), Retrieved(2),
     ]

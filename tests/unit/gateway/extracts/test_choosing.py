@@ -1,0 +1,104 @@
+"""The sentence that answers a question best: whole, from the right line, row and year, or none at all."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from sourcier.services.gateway.clauses.ruling import Source
+from sourcier.services.gateway.extracts.choosing import choose
+
+TODAY = date(2026, 11, 28)
+
+TRAVEL = """Les billets de train sont réservés par l’agence Mistral, cinq jours ouvrés avant le départ.
+
+| Ville | Hôtel, par nuit | Déjeuner |
+|---|---|---|
+| Paris | 165 € | 22 € |
+| Lyon | 130 € | 20 € |
+| Milan | 158 € | 25 € |
+
+Un dépassement est accepté une fois par trimestre, jusqu’à 15 % du plafond."""
+LEAVE = """Chaque salarié dispose de 27 jours de congés payés par an.
+Les congés qui n’ont pas été pris peuvent être reportés jusqu’au 30 septembre.
+Le solde est payé au départ du salarié."""
+CANTEEN = """La cantine est ouverte du lundi au vendredi. Elle ne sert pas de repas le mercredi.
+Un repas coûte 4,20 €. Le prix du repas doit passer à 4,60 € à compter du 1er mars 2027."""
+BANNED = """Il est interdit de :
+- fumer dans les ateliers ;
+- laisser un véhicule plus de deux heures sur le quai ;
+- entrer sans casque.
+Le port de bouchons d’oreilles est conseillé."""
+STAFF = """L’effectif était de 40 salariés en 2023. L’effectif était de 58 salariés en 2024."""
+ENGLISH = """Visitors may park on the blue spaces for three hours. Bikes are not allowed in the basement.
+The car park was opened on 3 May 2019. Claims are approved by the head of finance, Laura Kent.
+The office in Leeds has 42 desks."""
+
+
+def extracted(question: str, text: str, title: str = "") -> tuple[str, str]:
+    chosen = choose(question, [Source(1, text, title)], today=TODAY)
+    if chosen is None:
+        return "", ""
+    said = " … ".join(text[start:end] for start, end in chosen.sentence.spans)
+    return said, "" if chosen.answer is None else text[chosen.answer[0] : chosen.answer[1]]
+
+
+@pytest.mark.parametrize(("question", "text", "title", "said", "value"), [
+    ("Combien de jours de congés payés a-t-on par an ?", LEAVE, "Congés",
+     "Chaque salarié dispose de 27 jours de congés payés par an.", "27 jours"),
+    ("Jusqu’à quelle date peut-on reporter les congés non pris ?", LEAVE, "Congés",
+     "Les congés qui n’ont pas été pris peuvent être reportés jusqu’au 30 septembre.", "30 septembre"),
+    ("Combien coûte un repas à la cantine ?", CANTEEN, "Cantine", "Un repas coûte 4,20 €.", "4,20 €"),
+    ("Quel jour la cantine ne sert-elle pas de repas ?", CANTEEN, "Cantine",
+     "La cantine est ouverte du lundi au vendredi. … Elle ne sert pas de repas le mercredi.", "mercredi"),
+    ("Combien de temps peut-on laisser un véhicule sur le quai ?", BANNED, "Sécurité",
+     "Il est interdit de : … - laisser un véhicule plus de deux heures sur le quai ;", "deux heures"),
+    ("Quel était l’effectif en 2023 ?", STAFF, "Bilan social", "L’effectif était de 40 salariés en 2023.", ""),
+    ("Combien de salariés comptait l’effectif en 2024 ?", STAFF, "Bilan social",
+     "L’effectif était de 58 salariés en 2024.", "58"),
+    ("How long may visitors park on the blue spaces?", ENGLISH, "Car park",
+     "Visitors may park on the blue spaces for three hours.", "three hours"),
+    ("When was the car park opened?", ENGLISH, "Car park", "The car park was opened on 3 May 2019.", "3 May 2019"),
+    ("Who approves claims?", ENGLISH, "Expenses", "Claims are approved by the head of finance, Laura Kent.",
+     "Laura Kent"),
+    ("How many desks does the office in Leeds have?", ENGLISH, "Offices", "The office in Leeds has 42 desks.", "42"),
+])
+def test_the_sentence_and_its_value(question: str, text: str, title: str, said: str, value: str) -> None:
+    assert extracted(question, text, title) == (said, value)
+
+
+def test_a_row_of_a_table_is_found_by_its_name_and_its_column() -> None:
+    said, value = extracted("Quel est le plafond d’une nuit d’hôtel à Lyon ?", TRAVEL, "Plafonds de remboursement")
+    assert (said, value) == ("| Lyon | 130 € | 20 € |", "130 €")
+    assert extracted("Quel est le plafond d’un déjeuner à Milan ?", TRAVEL, "Plafonds")[1] == "25 €"
+
+
+@pytest.mark.parametrize(("question", "text", "title"), [
+    ("Quel était l’effectif en 2022 ?", STAFF, "Bilan social"),
+    ("Quel est le plafond d’une nuit d’hôtel à Marseille ?", TRAVEL, "Plafonds de remboursement"),
+    ("Qui a fondé l’entreprise ?", LEAVE, "Congés"),
+    ("Combien de places compte la cantine ?", CANTEEN, "Cantine"),
+    ("How many desks does the office in York have?", ENGLISH, "Offices"),
+    ("Quelle est la recette de la tarte Tatin ?", CANTEEN, "Cantine"),
+    ("Quel est le prix d’un repas le mercredi soir à Lyon ?", CANTEEN, "Cantine"),
+    ("", LEAVE, "Congés"), ("Combien ?", LEAVE, "Congés"), ("Quand est payé le solde du CET ?", LEAVE, "Congés"),
+    ("Pourquoi les congés sont-ils reportés jusqu’au 30 septembre ?", LEAVE, "Congés"),
+    ("Quel est le dernier repas servi à la cantine ?", CANTEEN, "Cantine"),
+    ("Combien de jours le véhicule reste-t-il ?", "véhicule reste cinq jours au plus sur le quai.", "Sécurité"),
+])
+def test_where_no_sentence_answers_there_is_none(question: str, text: str, title: str) -> None:
+    assert extracted(question, text, title) == ("", "")
+
+
+@pytest.mark.parametrize(("question", "text", "title", "whole"), [
+    ("Quand le parking sera-t-il agrandi ?",
+     "L’agrandissement du parking est prévu au second semestre 2027, sous réserve du permis.", "Travaux",
+     "sous réserve du permis"),
+    ("Quels chiens sont admis ?", "Les chiens ne sont pas admis ; seuls les chiens guides le sont.", "Accueil",
+     "ne sont pas admis ; seuls les chiens guides"),
+    ("Quel montant est remboursé pour un fauteuil ?",
+     "Le fauteuil n’est pas remboursé au-delà de 180 €, sauf avis médical.", "Télétravail", "sauf avis médical"),
+])
+def test_what_is_denied_planned_or_excepted_is_quoted_whole(question: str, text: str, title: str, whole: str) -> None:
+    assert whole in extracted(question, text, title)[0]
