@@ -7,13 +7,13 @@ export const english: Words = {
   name: "English",
   skip: "Skip to content",
   nav: {
-    label: "Sections", ask: "Questions", documents: "Documents", curation: "Validated answers", operations: "Service",
+    label: "Sections", ask: "Questions", documents: "Documents", curation: "Validated answers", access: "Access", operations: "Service",
     newQuestion: "New question", menu: "Menu", close: "Close", theme: "Appearance", light: "Light", dark: "Dark",
     system: "Automatic", language: "Language",
   },
   common: {
     cancel: "Cancel", delete: "Delete", save: "Save", retry: "Try again", loading: "Loading…", more: "Show more",
-    close: "Close", none: "None", create: "Create", refresh: "Refresh", all: "All", copied: "Copied", optional: "optional",
+    close: "Close", none: "None", create: "Create", refresh: "Refresh", all: "All", copied: "Copied", notCopied: "The browser refuses to copy: select the text, and copy it by hand.", optional: "optional",
   },
   errors: {
     unreachable: "The service does not answer. Check your connection, then try again.",
@@ -31,6 +31,7 @@ export const english: Words = {
     key: "Access key", enter: "Enter", leave: "Sign out", wrong: "This key is not known, or it has expired.",
   },
   ask: {
+    filter: "Filter", copyCode: "Copy the code",
     title: "Ask your documents a question",
     lead: "The answer comes from your documents, and from nothing else. Each sentence is compared with its source before you see it.",
     placeholder: "Your question…",
@@ -43,7 +44,6 @@ export const english: Words = {
     options: "Settings", strict: "Unsupported sentences", strictWithhold: "Withheld", strictMark: "Shown and marked", strictAuto: "As the service is set",
     emptyLead: "There are no documents yet.", emptyLink: "Drop your first files",
     emptyEnd: "to be able to ask them.",
-    examples: "To begin with",
     chip: (label, title, support) => label === "?" ? `Unsupported sentence: ${support}` : `Source ${label}: ${title}. ${support}`,
     sources: "Sources",
     steps: {
@@ -98,6 +98,7 @@ export const english: Words = {
     [Support.UNDECIDED]: "No passage decides it",
   },
   source: {
+    replacedBy: (title) => `Replaced by “${title}”`,
     title: "Source", page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
     lines: (first, last) => first === last ? `line ${first}` : `lines ${first} to ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Text",
     cited: "Cited words", notMarked: "The cited words were not found in this text: nothing is marked.",
@@ -128,23 +129,11 @@ export const english: Words = {
     notYet: "not indexed yet", passageCount: (count) => many(count, "passage", "passages"),
     empty: "No documents in this collection.", count: (count) => many(count, "document", "documents"),
     warnings: (count) => many(count, "warning", "warnings"),
-    warning: {
-      pages_unreadable: "Damaged pages", pages_without_text: "Pages without text (scans?)", running_lines: "Running headers left out",
-      sound_not_recognised: "Parts of the recording not read", sound_damaged: "Pieces of the recording damaged or missing",
-      speech_unsure: "Sentences heard with little certainty", without_speech: "Long stretches without speech",
-      recording_too_long: "Recording too long: its end was not read", video_not_read: "Only the sound of the video was read",
-      hidden_text: "Text that nobody sees, left out", unmapped_characters: "Characters whose letter the file does not tell",
-      unreadable_text: "Unreadable text, left out", pictures: "Pictures not described", formulas_without_value: "Formulas without a stored value",
-      hidden_cells: "Hidden cells, not read", encoding_guessed: "Encoding guessed: check the accents",
-      invalid_bytes: "Bytes that are no characters", type_differs: "Content of another type than the name", not_read: "Something was not read",
-    },
     places: (places) => `: ${places}`,
     failures: "To be tried again", replay: "Try again", replayAll: "Try all again", discard: "Give up",
     replayed: (count) => `${many(count, "document is", "documents are")} on the way again.`,
     reindex: "Read the whole collection again", reindexAsk: (name) => `Read and index all documents of “${name}” again? They go on answering meanwhile.`,
     reindexed: (count) => `${many(count, "document is", "documents are")} being read again.`,
-    tooMany: (count) => `${many(count, "file", "files")} to send`,
-    skipped: (names) => `Not read: ${names}`,
   },
   conversations: {
     title: "Conversations", search: "Search conversations", none: "Your conversations will be here.", noMatch: "No conversation of this name.",

@@ -6,13 +6,13 @@ export const french = {
   name: "Français",
   skip: "Aller au contenu",
   nav: {
-    label: "Rubriques", ask: "Questions", documents: "Documents", curation: "Réponses validées", operations: "Service",
+    label: "Rubriques", ask: "Questions", documents: "Documents", curation: "Réponses validées", access: "Accès", operations: "Service",
     newQuestion: "Nouvelle question", menu: "Menu", close: "Fermer", theme: "Apparence", light: "Clair", dark: "Sombre",
     system: "Automatique", language: "Langue",
   },
   common: {
     cancel: "Annuler", delete: "Supprimer", save: "Enregistrer", retry: "Réessayer", loading: "Chargement…", more: "Afficher la suite",
-    close: "Fermer", none: "Aucun", create: "Créer", refresh: "Actualiser", all: "Tous", copied: "Copié", optional: "facultatif",
+    close: "Fermer", none: "Aucun", create: "Créer", refresh: "Actualiser", all: "Tous", copied: "Copié", notCopied: "Le navigateur refuse de copier : sélectionnez le texte et copiez-le à la main.", optional: "facultatif",
   },
   errors: {
     unreachable: "Le service ne répond pas. Vérifiez votre connexion, puis réessayez.",
@@ -30,6 +30,7 @@ export const french = {
     key: "Clé d’accès", enter: "Entrer", leave: "Sortir", wrong: "Cette clé n’est pas reconnue, ou elle a expiré.",
   },
   ask: {
+    filter: "Filtrer", copyCode: "Copier le code",
     title: "Posez une question à vos documents",
     lead: "La réponse vient de vos documents, et d’eux seuls. Chaque phrase est comparée à sa source avant de s’afficher.",
     placeholder: "Votre question…",
@@ -42,7 +43,6 @@ export const french = {
     options: "Réglages", strict: "Phrases sans appui", strictWithhold: "Retirées", strictMark: "Montrées et signalées", strictAuto: "Réglage du service",
     emptyLead: "Aucun document pour l’instant.", emptyLink: "Déposez vos premiers fichiers",
     emptyEnd: "pour pouvoir les interroger.",
-    examples: "Pour commencer",
     chip: (label: string, title: string, support: string) => label === "?" ? `Phrase sans appui : ${support}` : `Source ${label} : ${title}. ${support}`,
     sources: "Sources",
     steps: {
@@ -97,6 +97,7 @@ export const french = {
     [Support.UNDECIDED]: "Aucun passage ne tranche",
   },
   source: {
+    replacedBy: (title: string) => `Remplacé par « ${title} »`,
     title: "Source", page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
     lines: (first: number, last: number) => first === last ? `ligne ${first}` : `lignes ${first} à ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Texte",
     cited: "Mots cités", notMarked: "Les mots cités n’ont pas été retrouvés dans ce texte : rien n’est surligné.",
@@ -127,23 +128,11 @@ export const french = {
     notYet: "pas encore indexé", passageCount: (count: number) => many(count, "passage", "passages"),
     empty: "Aucun document dans cette collection.", count: (count: number) => many(count, "document", "documents"),
     warnings: (count: number) => many(count, "avertissement", "avertissements"),
-    warning: {
-      pages_unreadable: "Pages abîmées", pages_without_text: "Pages sans texte (des scans ?)", running_lines: "En-têtes répétés, laissés de côté",
-      sound_not_recognised: "Parties de l’enregistrement non lues", sound_damaged: "Morceaux de l’enregistrement abîmés ou manquants",
-      speech_unsure: "Phrases entendues avec peu de certitude", without_speech: "Longs passages sans parole",
-      recording_too_long: "Enregistrement trop long : sa fin n’a pas été lue", video_not_read: "Seul le son de la vidéo a été lu",
-      hidden_text: "Texte que personne ne voit, laissé de côté", unmapped_characters: "Caractères dont le fichier ne dit pas la lettre",
-      unreadable_text: "Texte illisible, laissé de côté", pictures: "Images non décrites", formulas_without_value: "Formules sans valeur enregistrée",
-      hidden_cells: "Cellules masquées, non lues", encoding_guessed: "Encodage deviné : vérifiez les accents",
-      invalid_bytes: "Octets qui ne sont aucun caractère", type_differs: "Contenu d’un autre type que le nom", not_read: "Un élément n’a pas été lu",
-    } as Readonly<Record<string, string>>,
     places: (places: string) => `: ${places}`,
     failures: "À reprendre", replay: "Réessayer", replayAll: "Tout réessayer", discard: "Laisser tomber",
     replayed: (count: number) => `${many(count, "document repart", "documents repartent")}.`,
     reindex: "Relire toute la collection", reindexAsk: (name: string) => `Relire et réindexer tous les documents de « ${name} » ? Ils continuent de répondre pendant ce temps.`,
     reindexed: (count: number) => `${many(count, "document en cours de relecture", "documents en cours de relecture")}.`,
-    tooMany: (count: number) => `${many(count, "fichier", "fichiers")} à envoyer`,
-    skipped: (names: string) => `Non lu : ${names}`,
   },
   conversations: {
     title: "Conversations", search: "Chercher une conversation", none: "Vos conversations apparaîtront ici.", noMatch: "Aucune conversation de ce nom.",

@@ -5,7 +5,7 @@ import { isNotFound } from "../api/errors";
 import { html } from "../ask/markdown";
 import type { Reference } from "../ask/segments";
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
-import { t } from "../i18n";
+import { period, t } from "../i18n";
 import { IconButton } from "../ui/IconButton";
 import { notifyError } from "../ui/notices";
 import { type DocumentText, MORE, pagesOf, readText, widened, type Window, windowAround } from "./documentText";
@@ -46,7 +46,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
       <header>
         <div>
           <h2 ref={heading} tabIndex={-1}>{reference.title || reference.source}</h2>
-          <p class="where">{[placesNamed(reference.places, words) || (reference.page ? words.source.page(reference.page) : ""), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+          <p class="where">{[placesNamed(reference.places, words) || (reference.page ? words.source.page(reference.page) : ""), period(reference.dateStart, reference.dateEnd), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
         </div>
         <IconButton icon="close" label={words.common.close} onClick={closeSource} />
       </header>
@@ -54,6 +54,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {reference.support !== Support.UNSPECIFIED && (
           <p class={`verdict ${reference.tone}`}>{reference.reason || words.support[reference.support]}</p>
         )}
+        {reference.replacedBy && <p class="hint">{words.source.replacedBy(reference.replacedBy)}</p>}
         {change.value === "newer" && <p class="hint">{words.source.newer}</p>}
         {change.value === "gone" && <p class="hint">{words.source.gone}</p>}
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
