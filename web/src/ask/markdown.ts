@@ -141,3 +141,9 @@ export function html(text: string, chips: Chip[] = []): string {
   drawn();
   return DOMPurify.sanitize(markdown.render(text, { chips }), CLEAN);
 }
+
+/** The same for a sentence, which is no paragraph of its own. */
+export function inlineHtml(text: string): string {
+  drawn();
+  return DOMPurify.sanitize(markdown.renderInline(withoutMarks(text)), CLEAN);
+}

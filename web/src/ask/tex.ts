@@ -8,24 +8,32 @@ export interface Found {
   end: number;
 }
 
+/** A formula is looked for within so many characters: text with many beginnings and no end takes no time. */
+const CHARACTERS_MAX = 4_000;
 const BLANK = /\s/;
 const DIGIT = /\d/;
 const PAIRS: readonly { open: string; close: string; display: boolean }[] = [
   { open: "$$", close: "$$", display: true }, { open: "\\[", close: "\\]", display: true }, { open: "\\(", close: "\\)", display: false },
 ];
 
-export function formulaAt(text: string, start: number, limit = text.length): Found | null {
+export function formulaAt(source: string, start: number, limit = source.length): Found | null {
+  if (source[start] !== "$" && source[start] !== "\\") return null;
+  const found = within(source.slice(start, Math.min(limit, start + CHARACTERS_MAX)));
+  return found && { ...found, end: start + found.end };
+}
+
+function within(text: string): Found | null {
   for (const { open, close, display } of PAIRS) {
-    if (!text.startsWith(open, start)) continue;
-    const end = text.indexOf(close, start + open.length);
-    const tex = end < 0 ? "" : text.slice(start + open.length, end).trim();
-    return tex && end + close.length <= limit ? { tex, display, end: end + close.length } : null;
+    if (!text.startsWith(open)) continue;
+    const end = text.indexOf(close, open.length);
+    const tex = end < 0 ? "" : text.slice(open.length, end).trim();
+    return tex ? { tex, display, end: end + close.length } : null;
   }
-  if (text[start] !== "$" || BLANK.test(text[start + 1] ?? " ")) return null;
-  for (let end = text.indexOf("$", start + 1); end >= 0 && end < limit; end = text.indexOf("$", end + 1)) {
+  if (text[0] !== "$" || BLANK.test(text[1] ?? " ")) return null;
+  for (let end = text.indexOf("$", 1); end >= 0; end = text.indexOf("$", end + 1)) {
     if (text[end - 1] === "\\") continue;
     if (BLANK.test(text[end - 1] ?? " ") || DIGIT.test(text[end + 1] ?? "")) return null;
-    return { tex: text.slice(start + 1, end), display: false, end: end + 1 };
+    return { tex: text.slice(1, end), display: false, end: end + 1 };
   }
   return null;
 }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { knowledge } from "../api/clients";
 import { may } from "../api/credentials";
 import type { Document } from "../gen/sourcier/gateway/v1/knowledge_pb";
@@ -76,6 +76,11 @@ function Said({ text }: { text: string }) {
 function Dates({ document, onChange }: { document: Document; onChange: (document: Document | undefined) => void }) {
   const words = documentWords();
   const editing = useSignal<{ kind: DateKind; date: string; fresh: boolean } | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const open = editing.value !== null;
+  useEffect(() => {
+    if (open) field.current?.focus();
+  }, [open]);
   const set = async (kind: string, date: string) => {
     try {
       const changed = await knowledge.setDocumentDate({ documentId: document.documentId, kind, date });
@@ -120,7 +125,7 @@ function Dates({ document, onChange }: { document: Document; onChange: (document
             </select>
           </label>
           <label>{words.date} <small>{words.dateHint}</small>
-            <input required pattern="\d{4}(-\d{2}(-\d{2})?)?" inputMode="numeric" title={words.dateHint} placeholder="2024-03-01" value={at.date}
+            <input ref={field} required pattern="\d{4}(-\d{2}(-\d{2})?)?" inputMode="numeric" title={words.dateHint} placeholder="2024-03-01" value={at.date}
               onInput={(event) => (editing.value = { ...at, date: event.currentTarget.value })} />
           </label>
           <div class="actions">

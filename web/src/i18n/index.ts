@@ -48,7 +48,8 @@ export function period(start: string, end = start): string {
   const [year, month, day] = start.split("-").map(Number);
   const options: Intl.DateTimeFormatOptions = start === end || !end ? { day: "numeric", month: "long", year: "numeric" }
     : end.slice(0, 7) === start.slice(0, 7) ? { month: "long", year: "numeric" } : { year: "numeric" };
-  return new Intl.DateTimeFormat(language.value, { ...options, timeZone: "UTC" }).format(Date.UTC(year ?? 0, (month ?? 1) - 1, day ?? 1));
+  const written = new Intl.DateTimeFormat(language.value, { ...options, timeZone: "UTC" }).format(Date.UTC(year ?? 0, (month ?? 1) - 1, day ?? 1));
+  return language.value === "fr" ? written.replace(/^1 /, "1er ") : written;
 }
 
 export function bytes(count: bigint): string {

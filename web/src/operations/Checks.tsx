@@ -34,19 +34,23 @@ export function Checks() {
         <p class="quiet" role="status">{!checks.value ? t().common.loading : amiss.length ? words.amiss(amiss.length) : found.length ? words.allWell : ""}</p>
         <button type="button" class="link" disabled={looking.value} onClick={() => void look()}>{words.look}</button>
       </header>
-      <ul class="rows checks-rows">
-        {[...amiss, ...fine].map((check, place) => {
-          const state = check.state === CheckState.OK ? "ok" : check.state === CheckState.FAILED ? "failed" : "warning";
-          return (
-            <li key={place} class={state}>
-              <span class="name">{words.names[check.name] ?? check.name}</span>
-              <span class="facts" lang="en">{check.finding}{check.consequence && ` — ${check.consequence}`}</span>
-              <span class="row-actions state"><Icon name={state === "ok" ? "check" : "warning"} />{words.states[state]}</span>
-              {check.remedy && <span class="facts">{words.remedy} : <code>{check.remedy}</code></span>}
-            </li>
-          );
-        })}
-      </ul>
+      <ul class="rows">{amiss.map((check, place) => <Row key={place} check={check} />)}</ul>
+      {fine.length > 0 && (
+        <details class="past"><summary>{words.fine(fine.length)}</summary><ul class="rows">{fine.map((check, place) => <Row key={place} check={check} />)}</ul></details>
+      )}
     </section>
+  );
+}
+
+function Row({ check }: { check: Check }) {
+  const words = operationWords();
+  const state = check.state === CheckState.OK ? "ok" : check.state === CheckState.FAILED ? "failed" : "warning";
+  return (
+    <li class={state}>
+      <span class="name">{words.names[check.name] ?? check.name}</span>
+      <span class="facts" lang="en">{check.finding}{check.consequence && ` — ${check.consequence}`}</span>
+      <span class="row-actions state"><Icon name={state === "ok" ? "check" : "warning"} />{words.states[state]}</span>
+      {check.remedy && <span class="facts">{words.remedy} <code>{check.remedy}</code></span>}
+    </li>
   );
 }

@@ -3,7 +3,7 @@ import type { Widened } from "../i18n/words";
 
 const french = {
   checks: "Diagnostic", look: "Regarder de nouveau", allWell: "Tout fonctionne.", amiss: (count: number) => count > 1 ? `${count} points à regarder` : "Un point à regarder",
-  states: { ok: "Bon", warning: "À regarder", failed: "En panne" }, remedy: "Pour y remédier",
+  states: { ok: "Bon", warning: "À regarder", failed: "En panne" }, remedy: "Pour y remédier :", fine: (count: number) => `Ce qui va bien (${count})`,
   names: {
     ingest: "Lecture des documents", embed: "Vecteurs", rerank: "Classement des passages", generate: "Modèle de langue", jobs: "Travaux", failures: "Échecs",
     spaces: "Modèles des collections", model: "Modèle de vecteurs", vectors: "Vecteurs des passages", index: "Index", broker: "File des messages", clock: "Horloges", certificate: "Certificat",
@@ -21,7 +21,7 @@ const french = {
 
 const english: Widened<typeof french> = {
   checks: "Diagnosis", look: "Look again", allWell: "All works.", amiss: (count) => count > 1 ? `${count} things to look at` : "One thing to look at",
-  states: { ok: "Good", warning: "To look at", failed: "Broken" }, remedy: "What mends it",
+  states: { ok: "Good", warning: "To look at", failed: "Broken" }, remedy: "What mends it:", fine: (count) => `What is well (${count})`,
   names: {
     ingest: "Reading documents", embed: "Vectors", rerank: "Ranking of passages", generate: "Language model", jobs: "Jobs", failures: "Failures",
     spaces: "Models of collections", model: "Embedding model", vectors: "Vectors of passages", index: "Index", broker: "Message queue", clock: "Clocks", certificate: "Certificate",

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { knowledge } from "../api/clients";
 import { isNotFound } from "../api/errors";
+import { drawn } from "../ask/formulas";
 import { html } from "../ask/markdown";
 import type { Reference } from "../ask/segments";
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
@@ -124,7 +125,7 @@ function Text({ reference }: { reference: Reference }) {
     const place = first ?? element.current;
     if (!scrolled.current) place.scrollIntoView({ block: first ? "center" : "nearest" });
     scrolled.current = true;
-  }, [read.value, window.value]);
+  }, [read.value, window.value, drawn()]);
   if (!read.value) return <p class="quiet">{t().common.loading}</p>;
   const text = read.value;
   const more = (start: number, end: number) => (window.value = widened(text, { start, end }));
@@ -134,8 +135,8 @@ function Text({ reference }: { reference: Reference }) {
       {window.value.start > 0 && (
         <button type="button" class="link" onClick={() => more(window.value.start - MORE, window.value.end)}>{words.before}</button>
       )}
-      {/* Anew with each window: what was marked is no part of what is compared. */}
-      <div ref={element} key={`${window.value.start}-${window.value.end}`}>
+      {/* Anew with each window, and once formulas are drawn: what was marked is no part of what is compared. */}
+      <div ref={element} key={`${window.value.start}-${window.value.end}-${drawn()}`}>
         {pages.map(({ page, text: part }, place) => (
           <div key={place} class="page-text">
             {page > 0 && <p class="page-number">{words.page(page)}</p>}
