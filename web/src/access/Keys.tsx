@@ -7,6 +7,7 @@ import { copy } from "../ui/copying";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/icons";
 import { notify, notifyError } from "../ui/notices";
+import { granteeName } from "./Grants";
 import { type AccessWords, accessWords } from "./words";
 
 const ROLES = { reader: AccountRole.READER, writer: AccountRole.WRITER, manager: AccountRole.MANAGER, operator: AccountRole.OPERATOR } as const;
@@ -37,9 +38,9 @@ export function Keys({ keys, onChange }: { keys: ApiKey[] | null; onChange: () =
         <button type="button" onClick={() => (making.value = true)}><Icon name="plus" /><span>{words.newKey}</span></button>
       </header>
       {!useful.length && <p class="quiet empty">{keys ? words.noKeys : t().common.loading}</p>}
-      <ul class="rows">{useful.map((key) => <Row key={key.keyId} apiKey={key} onRevoke={() => (revoking.value = key)} />)}</ul>
+      <ul class="rows">{useful.map((key) => <Row key={key.keyId} apiKey={key} keys={keys ?? []} onRevoke={() => (revoking.value = key)} />)}</ul>
       {past.length > 0 && (
-        <details class="past"><summary>{words.past(past.length)}</summary><ul class="rows">{past.map((key) => <Row key={key.keyId} apiKey={key} />)}</ul></details>
+        <details class="past"><summary>{words.past(past.length)}</summary><ul class="rows">{past.map((key) => <Row key={key.keyId} apiKey={key} keys={keys ?? []} />)}</ul></details>
       )}
       {making.value && <NewKey onClose={() => (making.value = false)} onDone={onChange} />}
       {revoking.value && (
@@ -54,7 +55,7 @@ function isExpired(key: ApiKey): boolean {
   return key.expiresAt !== undefined && Number(key.expiresAt.seconds) * 1000 < Date.now();
 }
 
-function Row({ apiKey: key, onRevoke }: { apiKey: ApiKey; onRevoke?: () => void }) {
+function Row({ apiKey: key, keys, onRevoke }: { apiKey: ApiKey; keys: ApiKey[]; onRevoke?: () => void }) {
   const words = accessWords();
   const role = (Object.keys(ROLES) as RoleName[]).find((name) => ROLES[name] === key.role);
   const state = key.revokedAt ? `${words.revoked}, ${dateTime(key.revokedAt.seconds)}` : isExpired(key) ? `${words.expired}, ${dateTime(key.expiresAt?.seconds)}`
@@ -62,7 +63,7 @@ function Row({ apiKey: key, onRevoke }: { apiKey: ApiKey; onRevoke?: () => void 
   return (
     <li>
       <span class="name">{key.name}</span>
-      <span class="facts">{[role && words.roles[role], state, words.madeBy(key.createdBy.replace(/^(?:user|key):/, ""), dateTime(key.createdAt?.seconds))].filter(Boolean).join(" · ")}</span>
+      <span class="facts">{[role && words.roles[role], state, words.madeBy(key.createdBy && granteeName(key.createdBy, keys, words), dateTime(key.createdAt?.seconds))].filter(Boolean).join(" · ")}</span>
       <span class="row-actions">{onRevoke && <button type="button" aria-label={words.revokeNamed(key.name)} onClick={onRevoke}>{words.revoke}</button>}</span>
     </li>
   );
