@@ -76,7 +76,11 @@ function CollectionChoice() {
     <label class="pick">
       <Icon name="folder" />
       <span class="unseen">{t().ask.collection}</span>
-      <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value)}>
+      <select value={chosen.value} onChange={(event) => {
+        choose(event.currentTarget.value);
+        // The fields of one collection's documents may be none of another's.
+        narrowed.value = { ...narrowed.value, values: {} };
+      }}>
         {names.map((name) => <option key={name} value={name}>{shownName(name)}</option>)}
       </select>
     </label>
