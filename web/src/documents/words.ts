@@ -24,7 +24,7 @@ const french = {
   origins: { user: "fixée par une personne", metadata: "lue dans les métadonnées", title: "lue dans le titre", text: "lue dans le texte", name: "lue dans le nom du fichier" } as Readonly<Record<string, string>>,
   wordsSaid: (words: string) => `« ${words} »`, change: "Corriger", changeKind: (kind: string) => `Corriger : ${kind}`, addDate: "Ajouter une date", kind: "Ce que dit la date", date: "Date",
   dateHint: "Un jour, un mois ou une année : 2024-03-01, 2024-03 ou 2024", back: "Revenir à ce qui a été lu", backKind: (kind: string) => `Revenir à ce qui a été lu : ${kind}`, dateSaved: "La date est fixée.",
-  facts: "Fichier", about: "Renseignements", collection: "Collection", source: "Source", type: "Type", size: "Taille", indexed: "Indexé le", passages: "Passages", category: "Catégorie",
+  facts: "Fichier", collection: "Collection", source: "Source", type: "Type", size: "Taille", indexed: "Indexé le", passages: "Passages", category: "Catégorie",
   warnings: "Ce qui n’a pas été lu", all: "Tout a été lu.", notIndexed: "Pas encore indexé.",
   warning: {
     pages_unreadable: ["Pages abîmées", "Le fichier est endommagé à ces pages : leur texte manque. Renvoyez un fichier sain si vous en avez un."],
@@ -74,7 +74,7 @@ const english: Widened<typeof french> = {
   origins: { user: "set by a person", metadata: "read in the metadata", title: "read in the title", text: "read in the text", name: "read in the file’s name" },
   wordsSaid: (words) => `“${words}”`, change: "Correct", changeKind: (kind) => `Correct: ${kind}`, addDate: "Add a date", kind: "What the date tells", date: "Date",
   dateHint: "A day, a month or a year: 2024-03-01, 2024-03 or 2024", back: "Back to what was read", backKind: (kind) => `Back to what was read: ${kind}`, dateSaved: "The date is set.",
-  facts: "File", about: "Facts", collection: "Collection", source: "Source", type: "Type", size: "Size", indexed: "Indexed", passages: "Passages", category: "Category",
+  facts: "File", collection: "Collection", source: "Source", type: "Type", size: "Size", indexed: "Indexed", passages: "Passages", category: "Category",
   warnings: "What was not read", all: "All of it was read.", notIndexed: "Not indexed yet.",
   warning: {
     pages_unreadable: ["Damaged pages", "The file is damaged there, and the text of these pages is missing. Send a sound file if you have one."],
