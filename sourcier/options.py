@@ -26,6 +26,7 @@ JobStatusName = Literal["pending", "processing", "completed", "failed"]
 FailureStateName = Literal["open", "replayed", "discarded"]
 FailureStageName = Literal["accept", "parse", "ocr", "speech", "chunk", "embed", "index"]
 RoleName = Literal["user", "assistant"]
+DocumentOrderName = Literal["title", "date", "indexed", "size"]
 ReprocessStageName = Literal["parse", "chunk", "embed"]
 
 

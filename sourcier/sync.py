@@ -183,6 +183,7 @@ class Client:
     discard_failures = _call(asynchronous.Client.discard_failures)
     reconcile = _stream(asynchronous.Client.reconcile)
     erase_tenant = _stream(asynchronous.Client.erase_tenant)
+    buckets = _call(asynchronous.Client.buckets)
     reprocess = _call(asynchronous.Client.reprocess)
 
     spaces = _call(asynchronous.Client.spaces)

@@ -14,8 +14,9 @@ from typing import BinaryIO, Unpack
 
 from sourcier.calls.base import Calls, pages
 from sourcier.connection.upload import UPLOAD_ATTEMPTS, send
+from sourcier.filters import Filter, condition
 from sourcier.gateway.v1 import knowledge_pb2
-from sourcier.options import DocumentOptions, document_header
+from sourcier.options import DocumentOptions, DocumentOrderName, chosen, document_header
 from sourcier.results import UploadResult
 
 
@@ -84,17 +85,26 @@ class DocumentCalls(Calls):
                 yield piece
 
     async def documents(
-        self, *, collection: str = "", page_size: int = 200
+        self, *, collection: str = "", filter: Filter | None = None, name: str = "",
+        order: DocumentOrderName | None = None, page_size: int = 200,
     ) -> AsyncGenerator[knowledge_pb2.Document, None]:
-        """Yield the documents of a collection, or of all, oldest first.
+        """Yield the documents of a collection, or of all, in the order in which they came, or in another `order`.
+
+        `filter` is a condition as in `search`; `name` is a part of a title, a file's name or a source.
 
         >>> async with Client("localhost:8080") as client:
         ...     print([document.source async for document in client.documents()])
         ['charte.pdf', 'frais.docx', 'securite.html']
         """
+        request = knowledge_pb2.ListDocumentsRequest(
+            collection=collection, page_size=page_size, name=name,
+            order=chosen(knowledge_pb2.DocumentOrder, order, DocumentOrderName, field="order"),
+            where=None if filter is None else condition(filter),
+        )
+
         async def page(token: str) -> knowledge_pb2.ListDocumentsResponse:
-            return await self._unary(self._knowledge.ListDocuments, knowledge_pb2.ListDocumentsRequest(
-                collection=collection, page_size=page_size, page_token=token), None)
+            request.page_token = token
+            return await self._unary(self._knowledge.ListDocuments, request, None)
 
         async for response in pages(page):
             for document in response.documents:

@@ -25,6 +25,11 @@ class UpkeepCalls(Calls):
             self._operations.Reconcile, request, lambda response: response, timeout_seconds=timeout_seconds
         )
 
+    async def buckets(self, *, timeout_seconds: float | None = None) -> list[operations_pb2.BucketSource]:
+        """Return what is watched of the buckets, rule by rule, and what became of their objects."""
+        request = operations_pb2.ListBucketsRequest()
+        return list((await self._unary(self._operations.ListBuckets, request, timeout_seconds)).buckets)
+
     async def reprocess(
         self, *, from_stage: ReprocessStageName, collection: str = "", only_outdated: bool = False,
         timeout_seconds: float = 3600.0,

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { asked, leave, session } from "./api/credentials";
+import { asked, leave, may, session } from "./api/credentials";
 import { AskView } from "./ask/AskView";
 import { ConversationList } from "./conversations/ConversationList";
 import { refreshCollections } from "./documents/collections";
-import { DocumentsView } from "./documents/DocumentsView";
 import { type Language, language, speak, t } from "./i18n";
 import { address, route, type View } from "./route";
 import { Icon, type IconName } from "./ui/icons";
@@ -14,12 +13,17 @@ import { Notices } from "./ui/notices";
 import { SignIn } from "./ui/SignIn";
 import { type Theme, theme } from "./ui/theme";
 
-const CurationView = later(() => import("./curation/CurationView").then((module) => module.CurationView));
-const OperationsView = later(() => import("./operations/OperationsView").then((module) => module.OperationsView));
+const DocumentsView = later(() => import("./documents/DocumentsView").then((module) => module.default));
+const CurationView = later(() => import("./curation/CurationView").then((module) => module.default));
+const AccessView = later(() => import("./access/AccessView").then((module) => module.default));
+const OperationsView = later(() => import("./operations/OperationsView").then((module) => module.default));
 
 const VIEWS: readonly { view: View; icon: IconName }[] = [
-  { view: "ask", icon: "ask" }, { view: "documents", icon: "documents" }, { view: "curation", icon: "curation" }, { view: "operations", icon: "operations" },
+  { view: "ask", icon: "ask" }, { view: "documents", icon: "documents" }, { view: "curation", icon: "curation" },
+  { view: "access", icon: "key" }, { view: "operations", icon: "operations" },
 ];
+/** Whoever may give no right sees nothing of them. */
+const isShown = (view: View) => view !== "access" || may("manager");
 
 export function App() {
   const words = t();
@@ -50,7 +54,7 @@ export function App() {
           <Brand />
           <a class="new" href={address("ask")}><Icon name="plus" /><span>{words.nav.newQuestion}</span></a>
           <nav aria-label={words.nav.label}>
-            {VIEWS.map((each) => (
+            {VIEWS.filter((each) => isShown(each.view)).map((each) => (
               <a key={each.view} href={address(each.view)} aria-current={view === each.view ? "page" : undefined}>
                 <Icon name={each.icon} /><span>{words.nav[each.view]}</span>
               </a>
@@ -63,6 +67,7 @@ export function App() {
           {view === "ask" && <AskView />}
           {view === "documents" && <DocumentsView />}
           {view === "curation" && <CurationView />}
+          {view === "access" && isShown("access") && <AccessView />}
           {view === "operations" && <OperationsView />}
         </main>
       </div>

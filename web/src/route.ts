@@ -1,7 +1,7 @@
 /** Where the reader is: the part of the address after `#`, so that the server needs to know one file only. */
 import { signal } from "@preact/signals";
 
-export type View = "ask" | "documents" | "curation" | "operations";
+export type View = "ask" | "documents" | "curation" | "access" | "operations";
 
 export interface Route {
   view: View;
@@ -11,7 +11,7 @@ export interface Route {
 
 function read(): Route {
   const [view = "", id = ""] = location.hash.replace(/^#\/?/, "").split("/");
-  if (view === "documents" || view === "curation" || view === "operations") return { view, conversationId: "" };
+  if (view === "documents" || view === "curation" || view === "access" || view === "operations") return { view, conversationId: "" };
   return { view: "ask", conversationId: view === "c" ? decodeURIComponent(id) : "" };
 }
 

@@ -18,6 +18,7 @@ from sourcier.cli.text import json_line, moment, printable, size, write_table
 if TYPE_CHECKING:
     from sourcier.client import Client
     from sourcier.gateway.v1 import knowledge_pb2
+    from sourcier.options import DocumentOrderName
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -51,12 +52,22 @@ def documents() -> None:
 
 @documents.command("list")
 @click.option("-c", "--collection", default="", help="Only this collection; all by default.")
+@click.option("-f", "--filter", "filter", metavar="FILTER",
+              help="Only documents that meet this: 'date >= 2024 and type = avenant'.")
+@click.option("--name", default="", help="Only documents whose title, file name or source holds this text.")
+@click.option("--sort", "order", type=click.Choice(["title", "date", "indexed", "size"]),
+              help="In this order; in the order in which they came by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @connects
-def list_documents(collection: str, as_json: bool, connection: Connection) -> None:
-    """List documents, oldest first."""
+def list_documents(
+    collection: str, filter: str | None, name: str, order: DocumentOrderName | None,
+    as_json: bool, connection: Connection,
+) -> None:
+    """List documents: all, or those that a filter or a name tells."""
     async def use(client: Client) -> list[knowledge_pb2.Document]:
-        return [document async for document in client.documents(collection=collection)]
+        return [document async for document in client.documents(
+            collection=collection, filter=filter, name=name, order=order
+        )]
 
     found = connection.run(use)
     if as_json:

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from sourcier.gateway.v1 import answer_pb2 as _answer_pb2
 from sourcier.gateway.v1 import place_pb2 as _place_pb2
 import builtins as _builtins
 import sys
@@ -45,6 +46,38 @@ MARKING_PLACES: Marking.ValueType  # 1
 MARKING_TEXT: Marking.ValueType  # 2
 """By looking for the text on the page, since no places are kept of it: it may also be found where it was not read."""
 Global___Marking: _TypeAlias = Marking  # noqa: Y015
+
+class _DocumentOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DocumentOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DocumentOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DOCUMENT_ORDER_UNSPECIFIED: _DocumentOrder.ValueType  # 0
+    """Not set: in the order in which they came."""
+    DOCUMENT_ORDER_TITLE: _DocumentOrder.ValueType  # 1
+    """By title, or the file's name where there is none, without case and accents."""
+    DOCUMENT_ORDER_DATE: _DocumentOrder.ValueType  # 2
+    """By their own date, the latest first; those without one last."""
+    DOCUMENT_ORDER_INDEXED: _DocumentOrder.ValueType  # 3
+    """The one that was indexed last first."""
+    DOCUMENT_ORDER_SIZE: _DocumentOrder.ValueType  # 4
+    """The largest first."""
+
+class DocumentOrder(_DocumentOrder, metaclass=_DocumentOrderEnumTypeWrapper):
+    """In which order documents are listed."""
+
+DOCUMENT_ORDER_UNSPECIFIED: DocumentOrder.ValueType  # 0
+"""Not set: in the order in which they came."""
+DOCUMENT_ORDER_TITLE: DocumentOrder.ValueType  # 1
+"""By title, or the file's name where there is none, without case and accents."""
+DOCUMENT_ORDER_DATE: DocumentOrder.ValueType  # 2
+"""By their own date, the latest first; those without one last."""
+DOCUMENT_ORDER_INDEXED: DocumentOrder.ValueType  # 3
+"""The one that was indexed last first."""
+DOCUMENT_ORDER_SIZE: DocumentOrder.ValueType  # 4
+"""The largest first."""
+Global___DocumentOrder: _TypeAlias = DocumentOrder  # noqa: Y015
 
 class _JobStatus:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -1638,22 +1671,38 @@ class ListDocumentsRequest(_message.Message):
     COLLECTION_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    WHERE_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """Only documents of this collection; empty for all."""
     page_size: _builtins.int
     """Most documents to return, 1 to 1,000; 0 is 100."""
     page_token: _builtins.str
-    """The `next_page_token` of the page before; empty for the first."""
+    """The `next_page_token` of the page before, of the same order; empty for the first."""
+    name: _builtins.str
+    """Only documents whose title, file's name or source holds this text, whatever its case and accents; 200 characters at
+    most.
+    """
+    order: Global___DocumentOrder.ValueType
+    """The order."""
+    @_builtins.property
+    def where(self) -> _answer_pb2.Condition:
+        """Only documents that meet this condition. INVALID_ARGUMENT as in a search."""
+
     def __init__(
         self,
         *,
         collection: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        where: _answer_pb2.Condition | None = ...,
+        name: _builtins.str = ...,
+        order: Global___DocumentOrder.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["collection", b"collection", "name", b"name", "order", b"order", "page_size", b"page_size", "page_token", b"page_token", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1667,8 +1716,11 @@ class ListDocumentsResponse(_message.Message):
 
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    DOCUMENT_COUNT_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Asks for the next page; empty on the last."""
+    document_count: _builtins.int
+    """How many documents there are on all pages; told on the first page of a request with `where` or `name`."""
     @_builtins.property
     def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___Document]:
         """The documents."""
@@ -1678,12 +1730,15 @@ class ListDocumentsResponse(_message.Message):
         *,
         documents: _abc.Iterable[Global___Document] | None = ...,
         next_page_token: _builtins.str = ...,
+        document_count: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_document_count", b"_document_count", "document_count", b"document_count"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["documents", b"documents", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_document_count", b"_document_count", "document_count", b"document_count", "documents", b"documents", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__document_count: _TypeAlias = _typing.Literal["document_count"]  # noqa: Y015
+    _WhichOneofArgType__document_count: _TypeAlias = _typing.Literal["_document_count", b"_document_count"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__document_count) -> _WhichOneofReturnType__document_count | None: ...
 
 Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
 

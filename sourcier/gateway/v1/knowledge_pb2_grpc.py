@@ -224,7 +224,7 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """Lists documents, always in the same order.
+        """Lists documents, all or those that meet a condition, in the order asked for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,7 +47,7 @@ class KnowledgeServiceStub:
     LocatePassage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LocatePassageRequest, _knowledge_pb2.LocatePassageResponse]
     """Tells where a chunk, or a part of its text, stands in the file it was read from."""
     ListDocuments: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListDocumentsRequest, _knowledge_pb2.ListDocumentsResponse]
-    """Lists documents, always in the same order."""
+    """Lists documents, all or those that meet a condition, in the order asked for."""
     GetCoverage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetCoverageRequest, _knowledge_pb2.GetCoverageResponse]
     """Accounts for every document of a collection: how many answer, what of them was not read, and why others do not answer."""
     SetDocumentDate: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SetDocumentDateRequest, _knowledge_pb2.SetDocumentDateResponse]
@@ -176,7 +176,7 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.ListDocumentsRequest,
         context: _aio.ServicerContext[_knowledge_pb2.ListDocumentsRequest, _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]],
     ) -> _abc.Awaitable[_knowledge_pb2.ListDocumentsResponse]:
-        """Lists documents, always in the same order."""
+        """Lists documents, all or those that meet a condition, in the order asked for."""
 
     @_abc_1.abstractmethod
     def GetCoverage(

@@ -25,19 +25,19 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$sourcier/gateway/v1/operations.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x02\n\x07\x46\x61ilure\x12\x12\n\nfailure_id\x18\x01 \x01(\t\x12\x30\n\x05state\x18\x02 \x01(\x0e\x32!.sourcier.gateway.v1.FailureState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x07 \x01(\t\x12\x12\n\nversion_id\x18\x08 \x01(\t\x12\x0e\n\x06job_id\x18\t \x01(\t\x12\x12\n\ncollection\x18\n \x01(\t\x12\x0e\n\x06source\x18\x0b \x01(\t\x12\x10\n\x08\x66ilename\x18\x0c \x01(\t\x12\x12\n\nrequest_id\x18\r \x01(\t\x12\x14\n\x0coriginal_key\x18\x0e \x01(\t\x12-\n\tfailed_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"B\n\rFailureFilter\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\ncollection\x18\x03 \x01(\t\"\xa2\x01\n\x13ListFailuresRequest\x12\x30\n\x05state\x18\x01 \x01(\x0e\x32!.sourcier.gateway.v1.FailureState\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\"_\n\x14ListFailuresResponse\x12.\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Failure\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x11GetFailureRequest\x12\x12\n\nfailure_id\x18\x01 \x01(\t\"C\n\x12GetFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.sourcier.gateway.v1.Failure\"`\n\x15ReplayFailuresRequest\x12\x13\n\x0b\x66\x61ilure_ids\x18\x01 \x03(\t\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\"G\n\x16ReplayFailuresResponse\x12\x16\n\x0ereplayed_count\x18\x01 \x01(\r\x12\x15\n\rskipped_count\x18\x02 \x01(\r\"a\n\x16\x44iscardFailuresRequest\x12\x13\n\x0b\x66\x61ilure_ids\x18\x01 \x03(\t\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\"2\n\x17\x44iscardFailuresResponse\x12\x17\n\x0f\x64iscarded_count\x18\x01 \x01(\r\"3\n\x10ReconcileRequest\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"\x97\x01\n\x11ReconcileResponse\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x0e\n\x06listed\x18\x03 \x01(\x04\x12\x0f\n\x07missing\x18\x04 \x01(\x04\x12\x0f\n\x07\x63hanged\x18\x05 \x01(\x04\x12\x0c\n\x04gone\x18\x06 \x01(\x04\x12\x10\n\x08\x66inished\x18\x07 \x01(\x08\x12\x10\n\x08\x65xamples\x18\x08 \x03(\t\"Q\n\x10ReprocessRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x12\n\nfrom_stage\x18\x02 \x01(\t\x12\x15\n\ronly_outdated\x18\x03 \x01(\x08\"+\n\x11ReprocessResponse\x12\x16\n\x0e\x64ocument_count\x18\x01 \x01(\r\"{\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.sourcier.gateway.v1.CheckState\x12\x0f\n\x07\x66inding\x18\x03 \x01(\t\x12\x13\n\x0b\x63onsequence\x18\x04 \x01(\t\x12\x0e\n\x06remedy\x18\x05 \x01(\t\"\x11\n\x0f\x44iagnoseRequest\">\n\x10\x44iagnoseResponse\x12*\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x1a.sourcier.gateway.v1.Check\"\x16\n\x14GetStatisticsRequest\")\n\x08JobCount\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"\xf9\x01\n\x15GetStatisticsResponse\x12\x18\n\x10\x63ollection_count\x18\x01 \x01(\x04\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x19\n\x11mean_chunk_tokens\x18\x04 \x01(\x01\x12\x1c\n\x14mean_document_chunks\x18\x05 \x01(\x01\x12+\n\x04jobs\x18\x06 \x03(\x0b\x32\x1d.sourcier.gateway.v1.JobCount\x12\x33\n\rlast_failures\x18\x07 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Failure\"5\n\x12\x45raseTenantRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"*\n\x0b\x45rasedCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"\x86\x01\n\x05Trace\x12\r\n\x05place\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.sourcier.gateway.v1.TraceState\x12\x13\n\x0b\x65xplanation\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf2\x01\n\x13\x45raseTenantResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x30\n\x06\x63ounts\x18\x02 \x03(\x0b\x32 .sourcier.gateway.v1.ErasedCount\x12*\n\x06traces\x18\x03 \x03(\x0b\x32\x1a.sourcier.gateway.v1.Trace\x12\x10\n\x08\x66inished\x18\x04 \x01(\x08\x12,\n\x08\x61sked_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*~\n\x0c\x46\x61ilureState\x12\x1d\n\x19\x46\x41ILURE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46\x41ILURE_STATE_OPEN\x10\x01\x12\x1a\n\x16\x46\x41ILURE_STATE_REPLAYED\x10\x02\x12\x1b\n\x17\x46\x41ILURE_STATE_DISCARDED\x10\x03*n\n\nCheckState\x12\x1b\n\x17\x43HECK_STATE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x43HECK_STATE_OK\x10\x01\x12\x17\n\x13\x43HECK_STATE_WARNING\x10\x02\x12\x16\n\x12\x43HECK_STATE_FAILED\x10\x03*r\n\nTraceState\x12\x1b\n\x17TRACE_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10TRACE_STATE_GONE\x10\x01\x12\x17\n\x13TRACE_STATE_PENDING\x10\x02\x12\x18\n\x14TRACE_STATE_OPERATOR\x10\x03\x32\x8f\x07\n\x11OperationsService\x12\x63\n\x0cListFailures\x12(.sourcier.gateway.v1.ListFailuresRequest\x1a).sourcier.gateway.v1.ListFailuresResponse\x12]\n\nGetFailure\x12&.sourcier.gateway.v1.GetFailureRequest\x1a\'.sourcier.gateway.v1.GetFailureResponse\x12i\n\x0eReplayFailures\x12*.sourcier.gateway.v1.ReplayFailuresRequest\x1a+.sourcier.gateway.v1.ReplayFailuresResponse\x12l\n\x0f\x44iscardFailures\x12+.sourcier.gateway.v1.DiscardFailuresRequest\x1a,.sourcier.gateway.v1.DiscardFailuresResponse\x12\\\n\tReconcile\x12%.sourcier.gateway.v1.ReconcileRequest\x1a&.sourcier.gateway.v1.ReconcileResponse0\x01\x12Z\n\tReprocess\x12%.sourcier.gateway.v1.ReprocessRequest\x1a&.sourcier.gateway.v1.ReprocessResponse\x12W\n\x08\x44iagnose\x12$.sourcier.gateway.v1.DiagnoseRequest\x1a%.sourcier.gateway.v1.DiagnoseResponse\x12\x66\n\rGetStatistics\x12).sourcier.gateway.v1.GetStatisticsRequest\x1a*.sourcier.gateway.v1.GetStatisticsResponse\x12\x62\n\x0b\x45raseTenant\x12\'.sourcier.gateway.v1.EraseTenantRequest\x1a(.sourcier.gateway.v1.EraseTenantResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$sourcier/gateway/v1/operations.proto\x12\x13sourcier.gateway.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x02\n\x07\x46\x61ilure\x12\x12\n\nfailure_id\x18\x01 \x01(\t\x12\x30\n\x05state\x18\x02 \x01(\x0e\x32!.sourcier.gateway.v1.FailureState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x06 \x01(\r\x12\x13\n\x0b\x64ocument_id\x18\x07 \x01(\t\x12\x12\n\nversion_id\x18\x08 \x01(\t\x12\x0e\n\x06job_id\x18\t \x01(\t\x12\x12\n\ncollection\x18\n \x01(\t\x12\x0e\n\x06source\x18\x0b \x01(\t\x12\x10\n\x08\x66ilename\x18\x0c \x01(\t\x12\x12\n\nrequest_id\x18\r \x01(\t\x12\x14\n\x0coriginal_key\x18\x0e \x01(\t\x12-\n\tfailed_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"B\n\rFailureFilter\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x12\n\ncollection\x18\x03 \x01(\t\"\xa2\x01\n\x13ListFailuresRequest\x12\x30\n\x05state\x18\x01 \x01(\x0e\x32!.sourcier.gateway.v1.FailureState\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\t\"_\n\x14ListFailuresResponse\x12.\n\x08\x66\x61ilures\x18\x01 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Failure\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x11GetFailureRequest\x12\x12\n\nfailure_id\x18\x01 \x01(\t\"C\n\x12GetFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.sourcier.gateway.v1.Failure\"`\n\x15ReplayFailuresRequest\x12\x13\n\x0b\x66\x61ilure_ids\x18\x01 \x03(\t\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\"G\n\x16ReplayFailuresResponse\x12\x16\n\x0ereplayed_count\x18\x01 \x01(\r\x12\x15\n\rskipped_count\x18\x02 \x01(\r\"a\n\x16\x44iscardFailuresRequest\x12\x13\n\x0b\x66\x61ilure_ids\x18\x01 \x03(\t\x12\x32\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\".sourcier.gateway.v1.FailureFilter\"2\n\x17\x44iscardFailuresResponse\x12\x17\n\x0f\x64iscarded_count\x18\x01 \x01(\r\"3\n\x10ReconcileRequest\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"\x97\x01\n\x11ReconcileResponse\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x0e\n\x06listed\x18\x03 \x01(\x04\x12\x0f\n\x07missing\x18\x04 \x01(\x04\x12\x0f\n\x07\x63hanged\x18\x05 \x01(\x04\x12\x0c\n\x04gone\x18\x06 \x01(\x04\x12\x10\n\x08\x66inished\x18\x07 \x01(\x08\x12\x10\n\x08\x65xamples\x18\x08 \x03(\t\"\x14\n\x12ListBucketsRequest\"*\n\x0c\x42ucketObject\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05\x65rror\x18\x02 \x01(\t\"\xfa\x02\n\x0c\x42ucketSource\x12\x0e\n\x06\x62ucket\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x12\n\ncollection\x18\x03 \x01(\t\x12\x10\n\x08\x63\x61tegory\x18\x04 \x01(\t\x12\x0f\n\x07include\x18\x05 \x03(\t\x12\x0f\n\x07\x65xclude\x18\x06 \x03(\t\x12\x16\n\x0esize_bytes_max\x18\x07 \x01(\x04\x12\x15\n\rcurrent_count\x18\x08 \x01(\x04\x12\x15\n\rwaiting_count\x18\t \x01(\x04\x12\x15\n\rrefused_count\x18\n \x01(\x04\x12\x31\n\x06\x65rrors\x18\x0b \x03(\x0b\x32!.sourcier.gateway.v1.BucketObject\x12/\n\x0b\x63ompared_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tcomparing\x18\r \x01(\x08\x12.\n\nchanged_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"I\n\x13ListBucketsResponse\x12\x32\n\x07\x62uckets\x18\x01 \x03(\x0b\x32!.sourcier.gateway.v1.BucketSource\"Q\n\x10ReprocessRequest\x12\x12\n\ncollection\x18\x01 \x01(\t\x12\x12\n\nfrom_stage\x18\x02 \x01(\t\x12\x15\n\ronly_outdated\x18\x03 \x01(\x08\"+\n\x11ReprocessResponse\x12\x16\n\x0e\x64ocument_count\x18\x01 \x01(\r\"{\n\x05\x43heck\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.sourcier.gateway.v1.CheckState\x12\x0f\n\x07\x66inding\x18\x03 \x01(\t\x12\x13\n\x0b\x63onsequence\x18\x04 \x01(\t\x12\x0e\n\x06remedy\x18\x05 \x01(\t\"\x11\n\x0f\x44iagnoseRequest\">\n\x10\x44iagnoseResponse\x12*\n\x06\x63hecks\x18\x01 \x03(\x0b\x32\x1a.sourcier.gateway.v1.Check\"\x16\n\x14GetStatisticsRequest\")\n\x08JobCount\x12\x0e\n\x06status\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"\xf9\x01\n\x15GetStatisticsResponse\x12\x18\n\x10\x63ollection_count\x18\x01 \x01(\x04\x12\x16\n\x0e\x64ocument_count\x18\x02 \x01(\x04\x12\x13\n\x0b\x63hunk_count\x18\x03 \x01(\x04\x12\x19\n\x11mean_chunk_tokens\x18\x04 \x01(\x01\x12\x1c\n\x14mean_document_chunks\x18\x05 \x01(\x01\x12+\n\x04jobs\x18\x06 \x03(\x0b\x32\x1d.sourcier.gateway.v1.JobCount\x12\x33\n\rlast_failures\x18\x07 \x03(\x0b\x32\x1c.sourcier.gateway.v1.Failure\"5\n\x12\x45raseTenantRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\"*\n\x0b\x45rasedCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"\x86\x01\n\x05Trace\x12\r\n\x05place\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.sourcier.gateway.v1.TraceState\x12\x13\n\x0b\x65xplanation\x18\x03 \x01(\t\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf2\x01\n\x13\x45raseTenantResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x30\n\x06\x63ounts\x18\x02 \x03(\x0b\x32 .sourcier.gateway.v1.ErasedCount\x12*\n\x06traces\x18\x03 \x03(\x0b\x32\x1a.sourcier.gateway.v1.Trace\x12\x10\n\x08\x66inished\x18\x04 \x01(\x08\x12,\n\x08\x61sked_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inished_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*~\n\x0c\x46\x61ilureState\x12\x1d\n\x19\x46\x41ILURE_STATE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46\x41ILURE_STATE_OPEN\x10\x01\x12\x1a\n\x16\x46\x41ILURE_STATE_REPLAYED\x10\x02\x12\x1b\n\x17\x46\x41ILURE_STATE_DISCARDED\x10\x03*n\n\nCheckState\x12\x1b\n\x17\x43HECK_STATE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x43HECK_STATE_OK\x10\x01\x12\x17\n\x13\x43HECK_STATE_WARNING\x10\x02\x12\x16\n\x12\x43HECK_STATE_FAILED\x10\x03*r\n\nTraceState\x12\x1b\n\x17TRACE_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10TRACE_STATE_GONE\x10\x01\x12\x17\n\x13TRACE_STATE_PENDING\x10\x02\x12\x18\n\x14TRACE_STATE_OPERATOR\x10\x03\x32\xf1\x07\n\x11OperationsService\x12\x63\n\x0cListFailures\x12(.sourcier.gateway.v1.ListFailuresRequest\x1a).sourcier.gateway.v1.ListFailuresResponse\x12]\n\nGetFailure\x12&.sourcier.gateway.v1.GetFailureRequest\x1a\'.sourcier.gateway.v1.GetFailureResponse\x12i\n\x0eReplayFailures\x12*.sourcier.gateway.v1.ReplayFailuresRequest\x1a+.sourcier.gateway.v1.ReplayFailuresResponse\x12l\n\x0f\x44iscardFailures\x12+.sourcier.gateway.v1.DiscardFailuresRequest\x1a,.sourcier.gateway.v1.DiscardFailuresResponse\x12\\\n\tReconcile\x12%.sourcier.gateway.v1.ReconcileRequest\x1a&.sourcier.gateway.v1.ReconcileResponse0\x01\x12`\n\x0bListBuckets\x12\'.sourcier.gateway.v1.ListBucketsRequest\x1a(.sourcier.gateway.v1.ListBucketsResponse\x12Z\n\tReprocess\x12%.sourcier.gateway.v1.ReprocessRequest\x1a&.sourcier.gateway.v1.ReprocessResponse\x12W\n\x08\x44iagnose\x12$.sourcier.gateway.v1.DiagnoseRequest\x1a%.sourcier.gateway.v1.DiagnoseResponse\x12\x66\n\rGetStatistics\x12).sourcier.gateway.v1.GetStatisticsRequest\x1a*.sourcier.gateway.v1.GetStatisticsResponse\x12\x62\n\x0b\x45raseTenant\x12\'.sourcier.gateway.v1.EraseTenantRequest\x1a(.sourcier.gateway.v1.EraseTenantResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'sourcier.gateway.v1.operations_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FAILURESTATE']._serialized_start=2547
-  _globals['_FAILURESTATE']._serialized_end=2673
-  _globals['_CHECKSTATE']._serialized_start=2675
-  _globals['_CHECKSTATE']._serialized_end=2785
-  _globals['_TRACESTATE']._serialized_start=2787
-  _globals['_TRACESTATE']._serialized_end=2901
+  _globals['_FAILURESTATE']._serialized_start=3069
+  _globals['_FAILURESTATE']._serialized_end=3195
+  _globals['_CHECKSTATE']._serialized_start=3197
+  _globals['_CHECKSTATE']._serialized_end=3307
+  _globals['_TRACESTATE']._serialized_start=3309
+  _globals['_TRACESTATE']._serialized_end=3423
   _globals['_FAILURE']._serialized_start=95
   _globals['_FAILURE']._serialized_end=440
   _globals['_FAILUREFILTER']._serialized_start=442
@@ -62,30 +62,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECONCILEREQUEST']._serialized_end=1255
   _globals['_RECONCILERESPONSE']._serialized_start=1258
   _globals['_RECONCILERESPONSE']._serialized_end=1409
-  _globals['_REPROCESSREQUEST']._serialized_start=1411
-  _globals['_REPROCESSREQUEST']._serialized_end=1492
-  _globals['_REPROCESSRESPONSE']._serialized_start=1494
-  _globals['_REPROCESSRESPONSE']._serialized_end=1537
-  _globals['_CHECK']._serialized_start=1539
-  _globals['_CHECK']._serialized_end=1662
-  _globals['_DIAGNOSEREQUEST']._serialized_start=1664
-  _globals['_DIAGNOSEREQUEST']._serialized_end=1681
-  _globals['_DIAGNOSERESPONSE']._serialized_start=1683
-  _globals['_DIAGNOSERESPONSE']._serialized_end=1745
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=1747
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=1769
-  _globals['_JOBCOUNT']._serialized_start=1771
-  _globals['_JOBCOUNT']._serialized_end=1812
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1815
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=2064
-  _globals['_ERASETENANTREQUEST']._serialized_start=2066
-  _globals['_ERASETENANTREQUEST']._serialized_end=2119
-  _globals['_ERASEDCOUNT']._serialized_start=2121
-  _globals['_ERASEDCOUNT']._serialized_end=2163
-  _globals['_TRACE']._serialized_start=2166
-  _globals['_TRACE']._serialized_end=2300
-  _globals['_ERASETENANTRESPONSE']._serialized_start=2303
-  _globals['_ERASETENANTRESPONSE']._serialized_end=2545
-  _globals['_OPERATIONSSERVICE']._serialized_start=2904
-  _globals['_OPERATIONSSERVICE']._serialized_end=3815
+  _globals['_LISTBUCKETSREQUEST']._serialized_start=1411
+  _globals['_LISTBUCKETSREQUEST']._serialized_end=1431
+  _globals['_BUCKETOBJECT']._serialized_start=1433
+  _globals['_BUCKETOBJECT']._serialized_end=1475
+  _globals['_BUCKETSOURCE']._serialized_start=1478
+  _globals['_BUCKETSOURCE']._serialized_end=1856
+  _globals['_LISTBUCKETSRESPONSE']._serialized_start=1858
+  _globals['_LISTBUCKETSRESPONSE']._serialized_end=1931
+  _globals['_REPROCESSREQUEST']._serialized_start=1933
+  _globals['_REPROCESSREQUEST']._serialized_end=2014
+  _globals['_REPROCESSRESPONSE']._serialized_start=2016
+  _globals['_REPROCESSRESPONSE']._serialized_end=2059
+  _globals['_CHECK']._serialized_start=2061
+  _globals['_CHECK']._serialized_end=2184
+  _globals['_DIAGNOSEREQUEST']._serialized_start=2186
+  _globals['_DIAGNOSEREQUEST']._serialized_end=2203
+  _globals['_DIAGNOSERESPONSE']._serialized_start=2205
+  _globals['_DIAGNOSERESPONSE']._serialized_end=2267
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=2269
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=2291
+  _globals['_JOBCOUNT']._serialized_start=2293
+  _globals['_JOBCOUNT']._serialized_end=2334
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=2337
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=2586
+  _globals['_ERASETENANTREQUEST']._serialized_start=2588
+  _globals['_ERASETENANTREQUEST']._serialized_end=2641
+  _globals['_ERASEDCOUNT']._serialized_start=2643
+  _globals['_ERASEDCOUNT']._serialized_end=2685
+  _globals['_TRACE']._serialized_start=2688
+  _globals['_TRACE']._serialized_end=2822
+  _globals['_ERASETENANTRESPONSE']._serialized_start=2825
+  _globals['_ERASETENANTRESPONSE']._serialized_end=3067
+  _globals['_OPERATIONSSERVICE']._serialized_start=3426
+  _globals['_OPERATIONSSERVICE']._serialized_end=4435
 # @@protoc_insertion_point(module_scope)

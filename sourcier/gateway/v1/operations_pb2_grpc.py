@@ -60,6 +60,11 @@ class OperationsServiceStub(object):
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileRequest.SerializeToString,
                 response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileResponse.FromString,
                 _registered_method=True)
+        self.ListBuckets = channel.unary_unary(
+                '/sourcier.gateway.v1.OperationsService/ListBuckets',
+                request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsResponse.FromString,
+                _registered_method=True)
         self.Reprocess = channel.unary_unary(
                 '/sourcier.gateway.v1.OperationsService/Reprocess',
                 request_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReprocessRequest.SerializeToString,
@@ -123,6 +128,13 @@ class OperationsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListBuckets(self, request, context):
+        """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Reprocess(self, request, context):
         """Sends the documents of a collection through the pipeline again, from a stage on; each answers as it was until its
         new version is whole.
@@ -181,6 +193,11 @@ def add_OperationsServiceServicer_to_server(servicer, server):
                     servicer.Reconcile,
                     request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileRequest.FromString,
                     response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileResponse.SerializeToString,
+            ),
+            'ListBuckets': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBuckets,
+                    request_deserializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsRequest.FromString,
+                    response_serializer=sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsResponse.SerializeToString,
             ),
             'Reprocess': grpc.unary_unary_rpc_method_handler(
                     servicer.Reprocess,
@@ -339,6 +356,33 @@ class OperationsService(object):
             '/sourcier.gateway.v1.OperationsService/Reconcile',
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileRequest.SerializeToString,
             sourcier_dot_gateway_dot_v1_dot_operations__pb2.ReconcileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBuckets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.gateway.v1.OperationsService/ListBuckets',
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsRequest.SerializeToString,
+            sourcier_dot_gateway_dot_v1_dot_operations__pb2.ListBucketsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -30,6 +30,8 @@ class OperationsServiceStub:
     """Compares the watched buckets with what was taken in, takes in what differs, and streams how far it is. A call that
     is cut off goes on where it was when it is made again.
     """
+    ListBuckets: _aio.UnaryUnaryMultiCallable[_operations_pb2.ListBucketsRequest, _operations_pb2.ListBucketsResponse]
+    """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects."""
     Reprocess: _aio.UnaryUnaryMultiCallable[_operations_pb2.ReprocessRequest, _operations_pb2.ReprocessResponse]
     """Sends the documents of a collection through the pipeline again, from a stage on; each answers as it was until its
     new version is whole.
@@ -90,6 +92,14 @@ class OperationsServiceServicer(metaclass=_abc_1.ABCMeta):
         """Compares the watched buckets with what was taken in, takes in what differs, and streams how far it is. A call that
         is cut off goes on where it was when it is made again.
         """
+
+    @_abc_1.abstractmethod
+    def ListBuckets(
+        self,
+        request: _operations_pb2.ListBucketsRequest,
+        context: _aio.ServicerContext[_operations_pb2.ListBucketsRequest, _abc.Awaitable[_operations_pb2.ListBucketsResponse]],
+    ) -> _abc.Awaitable[_operations_pb2.ListBucketsResponse]:
+        """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects."""
 
     @_abc_1.abstractmethod
     def Reprocess(

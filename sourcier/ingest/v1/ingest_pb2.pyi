@@ -602,6 +602,157 @@ class ReconcileResponse(_message.Message):
 Global___ReconcileResponse: _TypeAlias = ReconcileResponse  # noqa: Y015
 
 @_typing.final
+class ListBucketsRequest(_message.Message):
+    """Nothing to say: every rule of the caller's tenant is told."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBucketsRequest: _TypeAlias = ListBucketsRequest  # noqa: Y015
+
+@_typing.final
+class BucketObject(_message.Message):
+    """An object of a bucket that was not taken in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Its key."""
+    error: _builtins.str
+    """Why it was not taken in; for one that is asked about again, why it was not the last time."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        error: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BucketObject: _TypeAlias = BucketObject  # noqa: Y015
+
+@_typing.final
+class BucketSource(_message.Message):
+    """What is watched of a bucket: a rule, and what became of the objects under its prefix."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUCKET_FIELD_NUMBER: _builtins.int
+    PREFIX_FIELD_NUMBER: _builtins.int
+    COLLECTION_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    EXCLUDE_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_MAX_FIELD_NUMBER: _builtins.int
+    CURRENT_COUNT_FIELD_NUMBER: _builtins.int
+    WAITING_COUNT_FIELD_NUMBER: _builtins.int
+    REFUSED_COUNT_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
+    COMPARED_AT_FIELD_NUMBER: _builtins.int
+    COMPARING_FIELD_NUMBER: _builtins.int
+    CHANGED_AT_FIELD_NUMBER: _builtins.int
+    bucket: _builtins.str
+    """The bucket."""
+    prefix: _builtins.str
+    """Under which prefix; empty for the whole bucket."""
+    collection: _builtins.str
+    """Where its documents go."""
+    category: _builtins.str
+    """The category that they are given; empty for none."""
+    size_bytes_max: _builtins.int
+    """The size in bytes above which an object is not taken; 0 for the service's own limit."""
+    current_count: _builtins.int
+    """Objects that are taken in as the bucket has them."""
+    waiting_count: _builtins.int
+    """Objects that changed, or may have, and wait to be looked at."""
+    refused_count: _builtins.int
+    """Objects that cannot be taken in."""
+    comparing: _builtins.bool
+    """Whether it is being compared now."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Which keys after the prefix are taken, as globs; empty for all."""
+
+    @_builtins.property
+    def exclude(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Which are not, whatever `include` says."""
+
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___BucketObject]:
+        """The first 20 objects with an error, by key."""
+
+    @_builtins.property
+    def compared_at(self) -> _timestamp_pb2.Timestamp:
+        """When the bucket was last compared whole with what was taken in; absent where it never was, or not lately."""
+
+    @_builtins.property
+    def changed_at(self) -> _timestamp_pb2.Timestamp:
+        """The last hint of a change; absent where there is no object."""
+
+    def __init__(
+        self,
+        *,
+        bucket: _builtins.str = ...,
+        prefix: _builtins.str = ...,
+        collection: _builtins.str = ...,
+        category: _builtins.str = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+        exclude: _abc.Iterable[_builtins.str] | None = ...,
+        size_bytes_max: _builtins.int = ...,
+        current_count: _builtins.int = ...,
+        waiting_count: _builtins.int = ...,
+        refused_count: _builtins.int = ...,
+        errors: _abc.Iterable[Global___BucketObject] | None = ...,
+        compared_at: _timestamp_pb2.Timestamp | None = ...,
+        comparing: _builtins.bool = ...,
+        changed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "compared_at", b"compared_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bucket", b"bucket", "category", b"category", "changed_at", b"changed_at", "collection", b"collection", "compared_at", b"compared_at", "comparing", b"comparing", "current_count", b"current_count", "errors", b"errors", "exclude", b"exclude", "include", b"include", "prefix", b"prefix", "refused_count", b"refused_count", "size_bytes_max", b"size_bytes_max", "waiting_count", b"waiting_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BucketSource: _TypeAlias = BucketSource  # noqa: Y015
+
+@_typing.final
+class ListBucketsResponse(_message.Message):
+    """What is watched."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUCKETS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def buckets(self) -> _containers.RepeatedCompositeFieldContainer[Global___BucketSource]:
+        """In the order in which the rules are asked."""
+
+    def __init__(
+        self,
+        *,
+        buckets: _abc.Iterable[Global___BucketSource] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["buckets", b"buckets"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBucketsResponse: _TypeAlias = ListBucketsResponse  # noqa: Y015
+
+@_typing.final
 class ReprocessRequest(_message.Message):
     """What to send through the pipeline again."""
 

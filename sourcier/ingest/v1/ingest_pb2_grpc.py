@@ -102,6 +102,11 @@ class IngestServiceStub(object):
                 request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.SerializeToString,
                 response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.FromString,
                 _registered_method=True)
+        self.ListBuckets = channel.unary_unary(
+                '/sourcier.ingest.v1.IngestService/ListBuckets',
+                request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsRequest.SerializeToString,
+                response_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsResponse.FromString,
+                _registered_method=True)
         self.Reprocess = channel.unary_unary(
                 '/sourcier.ingest.v1.IngestService/Reprocess',
                 request_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReprocessRequest.SerializeToString,
@@ -215,6 +220,13 @@ class IngestServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListBuckets(self, request, context):
+        """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Reprocess(self, request, context):
         """Sends the documents of a collection through the pipeline again, from a stage on.
         """
@@ -297,6 +309,11 @@ def add_IngestServiceServicer_to_server(servicer, server):
                     servicer.Reconcile,
                     request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.FromString,
                     response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.SerializeToString,
+            ),
+            'ListBuckets': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBuckets,
+                    request_deserializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsRequest.FromString,
+                    response_serializer=sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsResponse.SerializeToString,
             ),
             'Reprocess': grpc.unary_unary_rpc_method_handler(
                     servicer.Reprocess,
@@ -663,6 +680,33 @@ class IngestService(object):
             '/sourcier.ingest.v1.IngestService/Reconcile',
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileRequest.SerializeToString,
             sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ReconcileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBuckets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sourcier.ingest.v1.IngestService/ListBuckets',
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsRequest.SerializeToString,
+            sourcier_dot_ingest_dot_v1_dot_ingest__pb2.ListBucketsResponse.FromString,
             options,
             channel_credentials,
             insecure,

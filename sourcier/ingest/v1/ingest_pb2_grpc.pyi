@@ -52,6 +52,8 @@ class IngestServiceStub:
     """Closes dead letters without trying again."""
     Reconcile: _aio.UnaryStreamMultiCallable[_ingest_pb2.ReconcileRequest, _ingest_pb2.ReconcileResponse]
     """Compares the watched buckets with the manifest and takes in what differs; streams how far it is."""
+    ListBuckets: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ListBucketsRequest, _ingest_pb2.ListBucketsResponse]
+    """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects."""
     Reprocess: _aio.UnaryUnaryMultiCallable[_ingest_pb2.ReprocessRequest, _ingest_pb2.ReprocessResponse]
     """Sends the documents of a collection through the pipeline again, from a stage on."""
     EraseTenant: _aio.UnaryStreamMultiCallable[_ingest_pb2.EraseTenantRequest, _ingest_pb2.EraseTenantResponse]
@@ -175,6 +177,14 @@ class IngestServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _aio.ServicerContext[_ingest_pb2.ReconcileRequest, _abc.AsyncIterator[_ingest_pb2.ReconcileResponse]],
     ) -> _abc.AsyncIterator[_ingest_pb2.ReconcileResponse]:
         """Compares the watched buckets with the manifest and takes in what differs; streams how far it is."""
+
+    @_abc_1.abstractmethod
+    def ListBuckets(
+        self,
+        request: _ingest_pb2.ListBucketsRequest,
+        context: _aio.ServicerContext[_ingest_pb2.ListBucketsRequest, _abc.Awaitable[_ingest_pb2.ListBucketsResponse]],
+    ) -> _abc.Awaitable[_ingest_pb2.ListBucketsResponse]:
+        """Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects."""
 
     @_abc_1.abstractmethod
     def Reprocess(

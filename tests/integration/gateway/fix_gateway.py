@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc.aio
 import numpy as np
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.gateway.v1 import (
@@ -344,6 +345,16 @@ class FakeIngest(ingest_pb2_grpc.IngestServiceServicer):
             yield ingest_pb2.ReconcileResponse(bucket="docs", prefix="rh/", listed=1500, gone=2, finished=True)
         finally:
             self._scenario.watch_ended.set()
+
+    async def ListBuckets(self, request: Any, context: Any) -> Any:
+        """Tell one rule."""
+        self._seen(request, context)
+        return ingest_pb2.ListBucketsResponse(buckets=[ingest_pb2.BucketSource(
+            bucket="docs", prefix="rh/", collection="rh", include=["**/*.pdf"], size_bytes_max=20_000_000,
+            current_count=1_480, waiting_count=3, refused_count=2, compared_at=Timestamp(seconds=1_790_000_000),
+            changed_at=Timestamp(seconds=1_790_000_500),
+            errors=[ingest_pb2.BucketObject(key="rh/plan.dwg", error="The type of this file is not read.")],
+        )])
 
     async def EraseTenant(self, request: Any, context: Any) -> AsyncIterator[Any]:
         """Tell a step and a report."""

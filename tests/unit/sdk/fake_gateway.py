@@ -540,6 +540,12 @@ class FakeOperations(operations_pb2_grpc.OperationsServiceServicer):
         closed = self._close(self._chosen(request), operations_pb2.FAILURE_STATE_DISCARDED)
         return operations_pb2.DiscardFailuresResponse(discarded_count=closed)
 
+    async def ListBuckets(
+        self, request: operations_pb2.ListBucketsRequest, context: Context
+    ) -> operations_pb2.ListBucketsResponse:
+        self._gateway.see(request, context)
+        return operations_pb2.ListBucketsResponse(buckets=[operations_pb2.BucketSource(bucket="docs", prefix="rh/")])
+
     async def Reconcile(
         self, request: operations_pb2.ReconcileRequest, context: Context
     ) -> AsyncIterator[operations_pb2.ReconcileResponse]:

@@ -45,6 +45,10 @@ async def test_what_counts_is_not_tried_again_by_itself(client: Client, gateway:
         assert len(gateway.requests) == 1
 
 
+async def test_what_is_watched_is_listed(client: Client) -> None:
+    assert [(each.bucket, each.prefix) for each in await client.buckets()] == [("docs", "rh/")]
+
+
 async def test_a_comparison_can_be_left(client: Client, gateway: FakeGateway) -> None:
     gateway.comparison = [operations_pb2.ReconcileResponse(bucket="docs", listed=number) for number in range(3)]
     assert [each.listed async for each in client.reconcile(bucket="docs")] == [0, 1, 2]

@@ -3,9 +3,7 @@ import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { AnswerService } from "../gen/sourcier/gateway/v1/answer_pb";
 import { ConversationService } from "../gen/sourcier/gateway/v1/conversation_pb";
-import { CurationService } from "../gen/sourcier/gateway/v1/curation_pb";
 import { KnowledgeService } from "../gen/sourcier/gateway/v1/knowledge_pb";
-import { OperationsService } from "../gen/sourcier/gateway/v1/operations_pb";
 import { asked, headers } from "./credentials";
 
 /** Shows who asks, and notes when that is not known. */
@@ -19,10 +17,9 @@ const known: Interceptor = (next) => async (request) => {
   }
 };
 
-const transport = createConnectTransport({ baseUrl: location.origin, useBinaryFormat: false, interceptors: [known] });
+/** What calls go by; a view that is fetched later makes its own client of it, with the contract that it alone needs. */
+export const transport = createConnectTransport({ baseUrl: location.origin, useBinaryFormat: false, interceptors: [known] });
 
 export const answers = createClient(AnswerService, transport);
 export const conversations = createClient(ConversationService, transport);
-export const curation = createClient(CurationService, transport);
 export const knowledge = createClient(KnowledgeService, transport);
-export const operations = createClient(OperationsService, transport);

@@ -32,6 +32,15 @@ export const asked = signal(false);
 /** Whether somebody came back from the identity provider without a sign-in. */
 export const failed = signal(location.hash === FAILED);
 
+const ROLES = ["reader", "writer", "manager", "operator"] as const;
+
+/** Whether the role of whoever is here suffices; where nobody is asked, everybody may do everything. */
+export function may(role: (typeof ROLES)[number]): boolean {
+  const { who } = session.value;
+  if (!who) return true;
+  return ROLES.findIndex((each) => each === who.role) >= ROLES.indexOf(role);
+}
+
 export function headers(): Record<string, string> {
   return key.value ? { authorization: `Bearer ${key.value}` } : {};
 }

@@ -2,14 +2,14 @@ import { useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { AnswerOutcome, type Extract as ExtractEvent } from "../gen/sourcier/gateway/v1/answer_pb";
 import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
-import { language, t } from "../i18n";
+import { language, period, t } from "../i18n";
 import { Icon } from "../ui/icons";
 import { IconButton } from "../ui/IconButton";
 import { notify } from "../ui/notices";
 import { openSource } from "../source/state";
-import { ApproveDialog } from "./ApproveDialog";
 import { Checks } from "./Checks";
 import { HoverCard, useHover } from "./HoverCard";
+import { drawn } from "./formulas";
 import { html } from "./markdown";
 import { RateDialog } from "./RateDialog";
 import { ofPassage, plainText, rendered, sourcesOf } from "./segments";
@@ -17,6 +17,10 @@ import { draft, submit } from "./session";
 import { Steps } from "./Steps";
 import { isOpen, shown, type Turn } from "./turn";
 import { pageOrTime } from "../source/places";
+import { may } from "../api/credentials";
+import { later } from "../ui/Later";
+
+const ApproveDialog = later(() => import("./ApproveDialog").then((module) => module.default));
 
 /** A question and its answer. */
 export function AnswerCard({ turn }: { turn: Turn }) {
@@ -41,7 +45,7 @@ function Body({ turn }: { turn: Turn }) {
   const { markup, references } = useMemo(() => {
     const made = rendered(turn, t());
     return { markup: html(made.text, made.chips), references: made.references };
-  }, [text, turn.citations, turn.kept, spoken]);
+  }, [text, turn.citations, turn.kept, spoken, drawn()]);
   const element = useRef<HTMLDivElement>(null);
   const hover = useHover(element);
   if (!text) return null;
@@ -132,7 +136,8 @@ function Sources({ turn }: { turn: Turn }) {
               <span class="number">{source.marker || "•"}</span>
               <span class="what">
                 <strong>{source.title || source.source}</strong>
-                <small>{[pageOrTime(source, t()), source.headingPath.join(" › "), source.source === source.title ? "" : source.source].filter(Boolean).join(" · ")}</small>
+                {source.replacedBy && <small class="flag">{t().source.replacedBy(source.replacedBy)}</small>}
+                <small>{[pageOrTime(source, t()), period(source.dateStart, source.dateEnd), source.headingPath.join(" › "), source.source === source.title ? "" : source.source].filter(Boolean).join(" · ")}</small>
               </span>
               <Icon name="chevron" />
             </button>
@@ -162,7 +167,7 @@ function Actions({ turn }: { turn: Turn }) {
           <span class="rule" />
           <IconButton icon="up" label={words.good} pressed={turn.rating === Rating.UP} onClick={() => (rating.value = Rating.UP)} />
           <IconButton icon="down" label={words.bad} pressed={turn.rating === Rating.DOWN} onClick={() => (rating.value = Rating.DOWN)} />
-          <IconButton icon="star" label={words.approve} onClick={() => (approving.value = true)} />
+          {may("manager") && <IconButton icon="star" label={words.approve} onClick={() => (approving.value = true)} />}
         </>
       )}
       {rating.value !== null && <RateDialog turn={turn} rating={rating.value} onClose={() => (rating.value = null)} />}

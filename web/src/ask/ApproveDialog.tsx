@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { curation } from "../api/clients";
+import { curation } from "../api/curation";
 import { t } from "../i18n";
 import { Dialog } from "../ui/Dialog";
 import { notify, notifyError } from "../ui/notices";
@@ -11,7 +11,7 @@ import { shown, type Turn } from "./turn";
 const MARKER = /\s?\[\d{1,3}\]/g;
 
 /** Keeps an answer as one that a person vouches for. */
-export function ApproveDialog({ turn, onClose }: { turn: Turn; onClose: () => void }) {
+export default function ApproveDialog({ turn, onClose }: { turn: Turn; onClose: () => void }) {
   const words = t().ask.approveForm;
   const agents = useSignal<string[] | null>(null);
   const chosen = useSignal(agent.value);

@@ -1,6 +1,7 @@
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import { t } from "../i18n";
 import { openSource } from "../source/state";
+import { inlineHtml } from "./markdown";
 import { ofCitation, toneOf, unmarked } from "./segments";
 import type { Turn } from "./turn";
 
@@ -21,7 +22,7 @@ export function Checks({ turn }: { turn: Turn }) {
           const reference = ofCitation(citation, turn);
           return (
             <li key={place} class={reference.tone}>
-              <p>{reference.sentence}</p>
+              <p dangerouslySetInnerHTML={{ __html: inlineHtml(reference.sentence) }} />
               <p class="verdict">
                 <button type="button" class={`chip ${reference.tone}`} onClick={(event) => openSource(reference, event.currentTarget)}
                   aria-label={words.ask.chip(citation.marker ? String(citation.marker) : "?", citation.title, words.support[citation.support])}>

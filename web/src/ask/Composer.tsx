@@ -1,21 +1,26 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { curation } from "../api/clients";
 import { choose, chosen, collectionNames, shownName } from "../documents/collections";
 import { AnswerMode, Strictness } from "../gen/sourcier/gateway/v1/answer_pb";
+import { countOf } from "../filter/conditions";
 import { t } from "../i18n";
 import { Icon } from "../ui/icons";
-import { agent, draft, mode, stop, strictness, submit, turns } from "./session";
+import { later } from "../ui/Later";
+import { isNarrowed, narrowed } from "./scope";
+import { agent, agentCollection, draft, mode, stop, strictness, submit, turns } from "./session";
 import { isOpen } from "./turn";
 
 const CHARACTERS_MAX = 8_000;
+const Narrowing = later(() => import("./Narrowing").then((module) => module.default));
 
 /** Where questions are written. Enter sends, Shift and Enter begins a line. */
 export function Composer() {
   const words = t().ask;
   const box = useRef<HTMLTextAreaElement>(null);
   const more = useSignal(false);
+  const filtering = useSignal(false);
   const settings = useId();
+  const filters = useId();
   const answering = turns.value.find(isOpen);
   useEffect(() => {
     const element = box.current;
@@ -43,6 +48,9 @@ export function Composer() {
           <button type="button" class="quiet-button" aria-label={words.options} aria-expanded={more.value} aria-controls={settings} onClick={() => (more.value = !more.value)}>
             <Icon name="settings" /><span>{words.options}</span>
           </button>
+          <button type="button" class="quiet-button" aria-label={words.filter} aria-expanded={filtering.value} aria-controls={filters} onClick={() => (filtering.value = !filtering.value)}>
+            <Icon name="filter" /><span>{words.filter}{countOf(narrowed.value) ? ` (${countOf(narrowed.value)})` : ""}</span>
+          </button>
           <span class="spring" />
           {answering ? (
             <button type="button" class="send" aria-label={words.stop} title={words.stop} disabled={!answering.answerId} onClick={() => void stop(answering)}>
@@ -54,6 +62,7 @@ export function Composer() {
             </button>
           )}
         </div>
+        {(filtering.value || isNarrowed()) && <Narrowing id={filters} open={filtering.value} collection={agent.value && agentCollection.value} />}
         <div id={settings} hidden={!more.value}>{more.value && <Settings />}</div>
       </div>
     </form>
@@ -67,7 +76,11 @@ function CollectionChoice() {
     <label class="pick">
       <Icon name="folder" />
       <span class="unseen">{t().ask.collection}</span>
-      <select value={chosen.value} onChange={(event) => choose(event.currentTarget.value)}>
+      <select value={chosen.value} onChange={(event) => {
+        choose(event.currentTarget.value);
+        // The fields of one collection's documents may be none of another's.
+        narrowed.value = { ...narrowed.value, values: {} };
+      }}>
         {names.map((name) => <option key={name} value={name}>{shownName(name)}</option>)}
       </select>
     </label>
@@ -76,10 +89,14 @@ function CollectionChoice() {
 
 function Settings() {
   const words = t().ask;
-  const agents = useSignal<string[]>([]);
+  const agents = useSignal<{ name: string; collection: string }[]>([]);
   useEffect(() => {
-    curation.listAgents({ pageSize: 1000 }).then((page) => (agents.value = page.agents.map((each) => each.name)), () => undefined);
+    import("../api/curation").then(({ curation }) => curation.listAgents({ pageSize: 1000 })).then((page) => (agents.value = page.agents), () => undefined);
   }, []);
+  const choose = (name: string) => {
+    agent.value = name;
+    agentCollection.value = agents.value.find((each) => each.name === name)?.collection ?? "";
+  };
   return (
     <div class="settings">
       <label>{words.mode}
@@ -97,9 +114,9 @@ function Settings() {
         </select>
       </label>
       <label>{words.agent}
-        <select value={agent.value} onChange={(event) => (agent.value = event.currentTarget.value)}>
+        <select value={agent.value} onChange={(event) => choose(event.currentTarget.value)}>
           <option value="">{words.noAgent}</option>
-          {agents.value.map((name) => <option key={name} value={name}>{name}</option>)}
+          {agents.value.map(({ name }) => <option key={name} value={name}>{name}</option>)}
         </select>
       </label>
     </div>

@@ -1,6 +1,6 @@
 import { type RefObject } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
-import { t } from "../i18n";
+import { period, t } from "../i18n";
 import type { Reference } from "./segments";
 import { pageOrTime } from "../source/places";
 
@@ -80,7 +80,8 @@ export function HoverCard({ id, at, reference }: { id: string; at: At; reference
         if (element) (element.style.left = `${at.left}px`), (element.style.top = `${at.top}px`);
       }}>
       <p class="title">{reference.title || reference.source}</p>
-      <p class="where">{[pageOrTime(reference, words), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+      <p class="where">{[pageOrTime(reference, words), period(reference.dateStart, reference.dateEnd), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+      {reference.replacedBy && <p class="flag">{words.source.replacedBy(reference.replacedBy)}</p>}
       {reference.passage && <Excerpt reference={reference} />}
       <p class={`verdict ${reference.tone}`}>{reference.reason || words.support[reference.support]}</p>
     </div>

@@ -4,6 +4,9 @@
  */
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
+import { t } from "../i18n";
+import { drawn, formula } from "./formulas";
+import { withFormulas } from "./tex";
 
 /**
  * Marks in the text that become elements: private-use characters, which are taken out of what others wrote.
@@ -104,21 +107,43 @@ for (const rule of ["code_inline", "code_block", "fence"] as const) {
     const token = tokens[index];
     if (token) token.content = unmarked(token.content, chipsOf(env));
     const html = before?.(tokens, index, options, env, self) ?? "";
-    return rule === "code_inline" ? html : html.replace("<pre", '<pre tabindex="0"');
+    if (rule === "code_inline") return html;
+    const copy = `<button type="button" class="copy" data-copy="1" aria-label="${markdown.utils.escapeHtml(t().ask.copyCode)}"></button>`;
+    return `<div class="code">${html.replace("<pre", '<pre tabindex="0"')}${copy}</div>\n`;
   };
 }
 
+withFormulas(markdown, (tex, display) => {
+  const made = formula(unmarked(tex, []), display);
+  const shown = made ?? `<code>${markdown.utils.escapeHtml(tex.replace(MARKS, ""))}</code>`;
+  return `<span class="${display ? "formula display" : "formula"}"${display ? ' tabindex="0"' : ""}>${shown}</span>`;
+});
+
+const MATH = ["math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "merror", "mpadded", "mphantom",
+  "msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts", "mprescripts", "mtable", "mtr", "mtd"];
+const MATH_ATTRIBUTES = ["display", "mathvariant", "accent", "accentunder", "columnalign", "rowspacing", "columnspacing", "fence", "form", "stretchy",
+  "symmetric", "separator", "largeop", "movablelimits", "lspace", "rspace", "linethickness", "displaystyle", "scriptlevel", "width", "height", "depth",
+  "voffset", "minsize", "maxsize", "columnspan", "rowspan", "dir"];
+
 const CLEAN = {
-  ALLOWED_TAGS: ["p", "br", "hr", "strong", "em", "s", "ul", "ol", "li", "blockquote", "code", "pre", "a", "div", "table", "thead",
+  ALLOWED_TAGS: [...MATH, "span", "p", "br", "hr", "strong", "em", "s", "ul", "ol", "li", "blockquote", "code", "pre", "a", "div", "table", "thead",
     "tbody", "tr", "th", "td", "button"],
-  ALLOWED_ATTR: ["href", "class", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
+  ALLOWED_ATTR: [...MATH_ATTRIBUTES, "data-copy", "href", "class", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
   ALLOW_DATA_ATTR: false,
   // Every other value has to be an address that is allowed.
-  ADD_URI_SAFE_ATTR: ["start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
+  ADD_URI_SAFE_ATTR: [...MATH_ATTRIBUTES, "data-copy", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
 };
 
 /** Returns Markdown as clean HTML; `chips` are what the marks stand for. */
 export function html(text: string, chips: Chip[] = []): string {
+  // Formulas in it are drawn once they can be.
+  drawn();
   return DOMPurify.sanitize(markdown.render(text, { chips }), CLEAN);
+}
+
+/** The same for a sentence, which is no paragraph of its own. */
+export function inlineHtml(text: string): string {
+  drawn();
+  return DOMPurify.sanitize(markdown.renderInline(withoutMarks(text)), CLEAN);
 }

@@ -2,6 +2,7 @@
 import { type Citation, type Passage, Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { MessageSource } from "../gen/sourcier/gateway/v1/conversation_pb";
 import type { Place } from "../gen/sourcier/gateway/v1/place_pb";
+import { period } from "../i18n";
 import type { Words } from "../i18n/words";
 import { chipMark, type Chip, withoutMarks } from "./markdown";
 import { shown, type Turn } from "./turn";
@@ -31,7 +32,15 @@ export interface Reference {
   reason: string;
   sentence: string;
   faqEntryId: string;
+  /** The document's own date, its first and last day; empty where none is known. */
+  dateStart: string;
+  dateEnd: string;
+  /** The title of the document that replaces this one; empty where none is known to. */
+  replacedBy: string;
 }
+
+/** What a reference lacks that is no citation. */
+export const UNDATED = { dateStart: "", dateEnd: "", replacedBy: "" };
 
 export function toneOf(support: Support): Tone {
   switch (support) {
@@ -131,7 +140,8 @@ export function ofCitation(citation: Citation, turn: Turn): Reference {
     title: citation.title, source: citation.source, page: citation.page, chunkId: citation.chunkId, passage: passage?.text ?? "",
     start: citation.passageStart, end: citation.passageEnd, headingPath: passage?.headingPath ?? [],
     places: citation.places, support: citation.support,
-    reason: citation.reason, faqEntryId: citation.faqEntryId,
+    reason: citation.reason, faqEntryId: citation.faqEntryId, dateStart: citation.dateStart, dateEnd: citation.dateEnd,
+    replacedBy: citation.supersededBy ? citation.supersededByTitle || citation.supersededBy : "",
     sentence: turn.replacement ? "" : unmarked(points.slice(citation.sentenceStart, citation.sentenceEnd).join("")),
   };
 }
@@ -151,7 +161,7 @@ function ofKept(source: MessageSource): Reference {
   return {
     marker: source.marker, tone: "plain", documentId: source.documentId, versionId: source.versionId, title: source.title,
     source: source.source, page: source.page, chunkId: source.chunkId, passage: source.text, start: 0, end: 0, headingPath: source.headingPath, places: source.places,
-    support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: source.faqEntryId,
+    support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: source.faqEntryId, ...UNDATED,
   };
 }
 
@@ -159,7 +169,7 @@ export function ofPassage(passage: Passage): Reference {
   return {
     marker: passage.rank, tone: "plain", documentId: passage.documentId, versionId: passage.versionId, title: passage.title,
     source: passage.source, page: passage.page, chunkId: passage.chunkId, passage: passage.text, start: 0, end: 0,
-    headingPath: passage.headingPath, places: passage.places, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId,
+    headingPath: passage.headingPath, places: passage.places, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId, ...UNDATED,
   };
 }
 
@@ -173,7 +183,9 @@ export function sourcesOf(turn: Turn): Reference[] {
 
 /** The answer as plain text with its sources, to be pasted elsewhere. */
 export function plainText(turn: Turn, words: Words): string {
-  const sources = sourcesOf(turn).map((source) =>
-    `[${source.marker}] ${source.title || source.source}${pageOrTime(source, words) ? `, ${pageOrTime(source, words)}` : ""}`);
+  const sources = sourcesOf(turn).map((source) => [
+    `[${source.marker}] ${source.title || source.source}`, pageOrTime(source, words), period(source.dateStart, source.dateEnd),
+    source.replacedBy && words.source.replacedBy(source.replacedBy),
+  ].filter(Boolean).join(", "));
   return sources.length ? `${shown(turn)}\n\n${words.ask.sources}\n${sources.join("\n")}` : shown(turn);
 }

@@ -4,13 +4,13 @@ import { answers, conversations } from "../api/clients";
 import { isNotFound } from "../api/errors";
 import { all } from "../api/paging";
 import { refresh } from "../conversations/state";
-import { chosen } from "../documents/collections";
 import { AnswerMode, Strictness } from "../gen/sourcier/gateway/v1/answer_pb";
 import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
 import { t } from "../i18n";
 import { go } from "../route";
 import { announce, notify, notifyError } from "../ui/notices";
 import { Announcer } from "./announcer";
+import { filterOf } from "./scope";
 import { ask, resume, type Update } from "./stream";
 import { isOpen, newTurn, turnsOf, type Turn } from "./turn";
 
@@ -22,6 +22,8 @@ export const draft = signal("");
 export const mode = signal(AnswerMode.UNSPECIFIED);
 export const strictness = signal(Strictness.UNSPECIFIED);
 export const agent = signal("");
+/** The collection that the agent answers from. */
+export const agentCollection = signal("");
 
 let conversationId = "";
 let reading = new AbortController();
@@ -88,7 +90,7 @@ export async function submit(question: string): Promise<void> {
   }
   const request = {
     question: asked, conversationId, mode: mode.value, strictness: strictness.value, agent: agent.value,
-    filter: agent.value ? undefined : { collection: chosen.value },
+    filter: filterOf(agent.value),
   };
   await followed(turn.key, (update, signal) => ask(request, update, signal));
   void refresh();

@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { curation, knowledge } from "../api/clients";
+import { knowledge } from "../api/clients";
+import { may } from "../api/credentials";
+import { curation } from "../api/curation";
 import { chosen as chosenCollection, collectionNames, exists, refreshCollections, shownName } from "../documents/collections";
 import { type Agent, IndexingMethod } from "../gen/sourcier/gateway/v1/curation_pb";
 import { t } from "../i18n";
@@ -8,10 +10,11 @@ import { Confirm, Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/icons";
 import { IconButton } from "../ui/IconButton";
 import { notifyError } from "../ui/notices";
+import { Deployments } from "./Deployments";
 import { FaqList } from "./FaqList";
 
 /** Agents, and the answers that people validated for them. */
-export function CurationView() {
+export default function CurationView() {
   const words = t().curation;
   const agents = useSignal<Agent[] | null>(null);
   const chosen = useSignal("");
@@ -33,7 +36,7 @@ export function CurationView() {
     <div class="view">
       <header class="view-head">
         <h1>{words.title}</h1>
-        <div class="bar"><button type="button" onClick={() => (making.value = true)}><Icon name="plus" /><span>{words.newAgent}</span></button></div>
+        {may("manager") && <div class="bar"><button type="button" onClick={() => (making.value = true)}><Icon name="plus" /><span>{words.newAgent}</span></button></div>}
       </header>
       <p class="lead">{words.lead}</p>
       <section class="card" aria-label={words.agents}>
@@ -46,11 +49,12 @@ export function CurationView() {
               <span class="facts">
                 {[agent.description, shownName(agent.collection), methods[agent.indexingMethod], words.faqCount(agent.faqCount), agent.flaggedCount ? words.flagged(agent.flaggedCount) : ""].filter(Boolean).join(" · ")}
               </span>
-              <span class="row-actions"><IconButton icon="trash" label={`${t().common.delete} ${agent.name}`} onClick={() => (deleting.value = agent)} /></span>
+              {may("manager") && <span class="row-actions"><IconButton icon="trash" label={`${t().common.delete} ${agent.name}`} onClick={() => (deleting.value = agent)} /></span>}
             </li>
           ))}
         </ul>
       </section>
+      {chosen.value && <Deployments key={`deployments-${chosen.value}`} agent={chosen.value} />}
       {chosen.value && <FaqList key={chosen.value} agent={chosen.value} onChange={() => void read()} />}
       {making.value && <NewAgent onClose={() => (making.value = false)} onMade={(name) => (chosen.value = name, void read())} />}
       {deleting.value && (

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { curation } from "../api/clients";
+import { may } from "../api/credentials";
+import { curation } from "../api/curation";
 import { html } from "../ask/markdown";
 import { type FaqEntry, FaqState } from "../gen/sourcier/gateway/v1/curation_pb";
 import { dateTime, t } from "../i18n";
@@ -25,17 +26,17 @@ export function FaqList({ agent, onChange }: { agent: string; onChange: () => vo
     <section class="card" aria-label={words.entries(agent)}>
       <header class="card-head">
         <h2>{words.entries(agent)}</h2>
-        <button type="button" onClick={() => (adding.value = true)}><Icon name="plus" /><span>{words.add}</span></button>
+        {may("manager") && <button type="button" onClick={() => (adding.value = true)}><Icon name="plus" /><span>{words.add}</span></button>}
       </header>
       {!entries.value?.length && <p class="quiet empty">{entries.value ? words.noEntries : t().common.loading}</p>}
       <ul class="rows faq">
         {(entries.value ?? []).map((entry) => (
           <li key={entry.entryId}>
             <p class="name">{entry.question}</p>
-            <span class="row-actions">
+            {may("manager") && <span class="row-actions">
               {entry.state === FaqState.FLAGGED && <button type="button" onClick={() => (confirming.value = entry)}>{words.confirm}</button>}
               <button type="button" onClick={() => void retire(entry)}>{words.retire}</button>
-            </span>
+            </span>}
             <div class="prose" dangerouslySetInnerHTML={{ __html: html(entry.answer) }} />
             <span class="facts">
               {entry.state === FaqState.FLAGGED && <strong class="flag">{words.changed} · </strong>}

@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { knowledge, operations } from "../api/clients";
+import { knowledge } from "../api/clients";
+import { may } from "../api/credentials";
+import { operations } from "../api/operations";
 import { number, t } from "../i18n";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/icons";
@@ -12,7 +14,7 @@ import { Failures } from "./Failures";
 import { UploadList } from "./UploadList";
 
 /** Documents: brought in, followed, mended, removed. */
-export function DocumentsView() {
+export default function DocumentsView() {
   const words = t().documents;
   useEffect(() => void refreshCollections(), []);
   return (
@@ -21,9 +23,9 @@ export function DocumentsView() {
         <h1>{words.title}</h1>
         <CollectionBar />
       </header>
-      <DropZone />
+      {may("writer") && <DropZone />}
       <UploadList />
-      {exists(chosen.value) && <Failures collection={chosen.value} />}
+      {may("writer") && exists(chosen.value) && <Failures collection={chosen.value} />}
       {exists(chosen.value) && <DocumentList key={chosen.value} collection={chosen.value} />}
     </div>
   );
@@ -61,8 +63,8 @@ function CollectionBar() {
           {collectionNames().map((each) => <option key={each} value={each}>{shownName(each)}</option>)}
         </select>
       </label>
-      <button type="button" onClick={() => (making.value = true)}><Icon name="plus" /><span>{words.newCollection}</span></button>
-      {found && (
+      {may("manager") && <button type="button" onClick={() => (making.value = true)}><Icon name="plus" /><span>{words.newCollection}</span></button>}
+      {found && may("manager") && (
         <>
           <button type="button" onClick={() => (asking.value = "reindex")}><Icon name="again" /><span>{words.reindex}</span></button>
           <button type="button" onClick={() => (asking.value = "delete")}><Icon name="trash" /><span>{words.deleteCollection}</span></button>

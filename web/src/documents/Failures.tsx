@@ -1,21 +1,26 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { operations } from "../api/clients";
+import { operations } from "../api/operations";
 import type { Failure } from "../gen/sourcier/gateway/v1/operations_pb";
 import { dateTime, t } from "../i18n";
+import { Icon } from "../ui/icons";
 import { notify, notifyError } from "../ui/notices";
 import { follow, indexed } from "./uploads";
 
-/** Documents that could not be indexed, with the reason and the two ways on. */
-export function Failures({ collection }: { collection: string }) {
+/** Documents that could not be indexed, with the reason and the two ways on; `calm` is said where there are none. */
+export function Failures({ collection, calm = "" }: { collection: string; calm?: string }) {
   const words = t().documents;
   const failures = useSignal<Failure[]>([]);
-  const read = () => operations.listFailures({ filter: collection ? { collection } : undefined, pageSize: 200 }).then((page) => (failures.value = page.failures), notifyError);
+  const known = useSignal(false);
+  const read = () => operations.listFailures({ filter: collection ? { collection } : undefined, pageSize: 200 }).then((page) => {
+    failures.value = page.failures;
+    known.value = true;
+  }, notifyError);
   useEffect(() => {
     failures.value = [];
     void read();
   }, [collection, indexed.value]);
-  if (!failures.value.length) return null;
+  if (!failures.value.length) return calm && known.value ? <section class="card" aria-label={words.failures}><p class="health"><Icon name="check" />{calm}</p></section> : null;
   const replay = async (some: Failure[]) => {
     try {
       const { replayedCount } = await operations.replayFailures({ failureIds: some.map((failure) => failure.failureId) });

@@ -28,6 +28,11 @@ export function t(): Words {
   return dictionaries[language.value];
 }
 
+/** Picks of the words of a view that is fetched later; drawn again when the language changes, as by `t`. */
+export function said<T>(both: Readonly<Record<Language, T>>): T {
+  return both[language.value];
+}
+
 export function number(value: number | bigint): string {
   return new Intl.NumberFormat(language.value).format(value);
 }
@@ -35,6 +40,16 @@ export function number(value: number | bigint): string {
 export function dateTime(seconds: bigint | undefined): string {
   if (seconds === undefined) return "";
   return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(Number(seconds) * 1000);
+}
+
+/** A day, a month or a year as people write it; `end` is its last day. */
+export function period(start: string, end = start): string {
+  if (!start) return "";
+  const [year, month, day] = start.split("-").map(Number);
+  const options: Intl.DateTimeFormatOptions = start === end || !end ? { day: "numeric", month: "long", year: "numeric" }
+    : end.slice(0, 7) === start.slice(0, 7) ? { month: "long", year: "numeric" } : { year: "numeric" };
+  const written = new Intl.DateTimeFormat(language.value, { ...options, timeZone: "UTC" }).format(Date.UTC(year ?? 0, (month ?? 1) - 1, day ?? 1));
+  return language.value === "fr" ? written.replace(/^1 /, "1er ") : written;
 }
 
 export function bytes(count: bigint): string {

@@ -1,7 +1,7 @@
 /** The words of the page. French is the first language; every other one has the same. */
 import type { french } from "./fr";
 
-type Widened<T> = T extends string ? string
+export type Widened<T> = T extends string ? string
   : T extends (...parameters: infer P) => string ? (...parameters: P) => string
   : { readonly [K in keyof T]: Widened<T[K]> };
 

@@ -1,22 +1,29 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { knowledge } from "../api/clients";
+import { may } from "../api/credentials";
 import { Failures } from "../documents/Failures";
 import { collections, refreshCollections, shownName } from "../documents/collections";
 import { type Job, JobStatus } from "../gen/sourcier/gateway/v1/knowledge_pb";
 import { dateTime, number, t } from "../i18n";
 import { Icon } from "../ui/icons";
 import { notifyError } from "../ui/notices";
+import { Buckets } from "./Buckets";
+import { Checks } from "./Checks";
+import { Spaces } from "./Spaces";
 
 /** How the service is doing: its health, its jobs, and what waits for a person. */
-export function OperationsView() {
+export default function OperationsView() {
   const words = t().operations;
   return (
     <div class="view">
       <header class="view-head"><h1>{words.title}</h1></header>
       <Health />
-      <Failures collection="" />
+      {may("writer") && <Failures collection="" calm={words.noFailures} />}
+      {may("operator") && <Checks />}
       <Collections />
+      {may("manager") && <Spaces />}
+      {may("operator") && <Buckets />}
       <Jobs />
     </div>
   );

@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { knowledge } from "../api/clients";
 import { isNotFound } from "../api/errors";
+import { drawn } from "../ask/formulas";
 import { html } from "../ask/markdown";
 import type { Reference } from "../ask/segments";
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
-import { t } from "../i18n";
+import { period, t } from "../i18n";
 import { IconButton } from "../ui/IconButton";
 import { notifyError } from "../ui/notices";
 import { type DocumentText, MORE, pagesOf, readText, widened, type Window, windowAround } from "./documentText";
@@ -46,7 +47,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
       <header>
         <div>
           <h2 ref={heading} tabIndex={-1}>{reference.title || reference.source}</h2>
-          <p class="where">{[placesNamed(reference.places, words) || (reference.page ? words.source.page(reference.page) : ""), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
+          <p class="where">{[placesNamed(reference.places, words) || (reference.page ? words.source.page(reference.page) : ""), period(reference.dateStart, reference.dateEnd), ...reference.headingPath].filter(Boolean).join(" › ")}</p>
         </div>
         <IconButton icon="close" label={words.common.close} onClick={closeSource} />
       </header>
@@ -54,6 +55,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {reference.support !== Support.UNSPECIFIED && (
           <p class={`verdict ${reference.tone}`}>{reference.reason || words.support[reference.support]}</p>
         )}
+        {reference.replacedBy && <p class="hint">{words.source.replacedBy(reference.replacedBy)}</p>}
         {change.value === "newer" && <p class="hint">{words.source.newer}</p>}
         {change.value === "gone" && <p class="hint">{words.source.gone}</p>}
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
@@ -123,7 +125,7 @@ function Text({ reference }: { reference: Reference }) {
     const place = first ?? element.current;
     if (!scrolled.current) place.scrollIntoView({ block: first ? "center" : "nearest" });
     scrolled.current = true;
-  }, [read.value, window.value]);
+  }, [read.value, window.value, drawn()]);
   if (!read.value) return <p class="quiet">{t().common.loading}</p>;
   const text = read.value;
   const more = (start: number, end: number) => (window.value = widened(text, { start, end }));
@@ -133,8 +135,8 @@ function Text({ reference }: { reference: Reference }) {
       {window.value.start > 0 && (
         <button type="button" class="link" onClick={() => more(window.value.start - MORE, window.value.end)}>{words.before}</button>
       )}
-      {/* Anew with each window: what was marked is no part of what is compared. */}
-      <div ref={element} key={`${window.value.start}-${window.value.end}`}>
+      {/* Anew with each window, and once formulas are drawn: what was marked is no part of what is compared. */}
+      <div ref={element} key={`${window.value.start}-${window.value.end}-${drawn()}`}>
         {pages.map(({ page, text: part }, place) => (
           <div key={place} class="page-text">
             {page > 0 && <p class="page-number">{words.page(page)}</p>}

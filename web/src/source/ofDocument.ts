@@ -1,4 +1,4 @@
-import type { Reference } from "../ask/segments";
+import { type Reference, UNDATED } from "../ask/segments";
 import { Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { Document } from "../gen/sourcier/gateway/v1/knowledge_pb";
 
@@ -7,6 +7,6 @@ export function ofDocument(document: Document): Reference {
   return {
     marker: 0, tone: "plain", documentId: document.documentId, versionId: document.versionId, title: document.title || document.filename,
     source: document.source, page: 0, chunkId: "", passage: "", start: 0, end: 0, headingPath: [], places: [], support: Support.UNSPECIFIED,
-    reason: "", sentence: "", faqEntryId: "",
+    reason: "", sentence: "", faqEntryId: "", ...UNDATED,
   };
 }

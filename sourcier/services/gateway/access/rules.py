@@ -72,7 +72,7 @@ _BY_RULE: tuple[tuple[str, Rule, tuple[str, ...]], ...] = (
     ("OperationsService", _WRITES, ("ReplayFailures", "DiscardFailures")),
     ("OperationsService", _MANAGES, ("Reprocess",)),
     ("OperationsService", _OPERATES, ("Reconcile", "EraseTenant")),
-    ("OperationsService", _LOOKS_AFTER, ("Diagnose", "GetStatistics")),
+    ("OperationsService", _LOOKS_AFTER, ("Diagnose", "GetStatistics", "ListBuckets")),
     ("ModelService", _READS, ("EmbedTexts", "RankTexts")),
     ("SpaceService", _READS, ("GetBuildManifest",)),
     ("SpaceService", Rule(role=Role.MANAGER, right=MANAGE, changes=False),

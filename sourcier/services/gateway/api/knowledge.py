@@ -17,10 +17,11 @@ from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
-from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.postgres.database import Connection, Database
 from sourcier.services.gateway.api.access import grant_to_creator
 from sourcier.services.gateway.api.originals import Originals
 from sourcier.services.gateway.contract.conflicts import conflicts_message
+from sourcier.services.gateway.contract.filters import condition_of
 from sourcier.services.gateway.contract.knowledge import (
     collection_message,
     coverage_message,
@@ -33,7 +34,10 @@ from sourcier.services.gateway.contract.knowledge import (
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.times.conflicts import Conflicts
 from sourcier.services.index.collections import collections
-from sourcier.services.index.documents import coverage, documents, texts
+from sourcier.services.index.documents import coverage, documents, listing, texts
+from sourcier.services.index.documents.listing import Listed, Order
+from sourcier.services.index.filtering.checking import check_condition
+from sourcier.services.index.filtering.compiling import compiled
 from sourcier.services.index.times import mending
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -46,6 +50,12 @@ WATCH_SECONDS_MAX = 3600.0
 TEXT_BYTES_MAX = 1024 * 1024
 CONFLICTS, CONFLICTS_MAX = 100, 1_000
 EXAMPLES, EXAMPLES_MAX = 3, 100
+COLLECTIONS_MAX = 1_000
+"""Whose documents are looked at for what a condition names."""
+_ORDERS: dict[int, Order] = {
+    knowledge_pb2.DOCUMENT_ORDER_TITLE: "title", knowledge_pb2.DOCUMENT_ORDER_DATE: "date",
+    knowledge_pb2.DOCUMENT_ORDER_INDEXED: "indexed", knowledge_pb2.DOCUMENT_ORDER_SIZE: "size",
+}
 
 
 class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
@@ -207,16 +217,32 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """List documents."""
         tenant = tenant_of(context)
         async with self._database.transaction(tenant=tenant, read_only=True) as connection:
-            collection_id = None
-            if request.collection:
-                found = await collections.get_collection(connection, tenant=tenant, name=request.collection)
-                collection_id = found.collection_id
-            page = await documents.list_documents(
-                connection, tenant=tenant, collection_id=collection_id, page_size=request.page_size,
-                page_token=request.page_token,
+            listed = await self._listed(connection, request, tenant=tenant)
+            page = await listing.list_documents(
+                connection, tenant=tenant, listed=listed, page_size=request.page_size, page_token=request.page_token
+            )
+            count = None if request.page_token or not listed.narrows else await listing.count_documents(
+                connection, tenant=tenant, listed=listed
             )
         return knowledge_pb2.ListDocumentsResponse(
-            documents=map(document_message, page.items), next_page_token=page.next_page_token
+            documents=map(document_message, page.items), next_page_token=page.next_page_token, document_count=count
+        )
+
+    async def _listed(
+        self, connection: Connection, request: knowledge_pb2.ListDocumentsRequest, *, tenant: str
+    ) -> Listed:
+        collection_id, names = None, [request.collection]
+        if request.collection:
+            found = await collections.get_collection(connection, tenant=tenant, name=request.collection)
+            collection_id = found.collection_id
+        where = compiled(condition_of(request.where)) if request.HasField("where") else None
+        if where is not None:
+            if not request.collection:
+                names = await collections.names_with_documents(connection, tenant=tenant, limit=COLLECTIONS_MAX)
+            await check_condition(connection, tenant=tenant, collections=names, condition=where.condition)
+        return Listed(
+            collection_id=collection_id, where=where, name=request.name.strip(),
+            order=_ORDERS.get(request.order, "came"),
         )
 
     @long_call

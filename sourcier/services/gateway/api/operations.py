@@ -17,6 +17,7 @@ from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.gateway.api.diagnosis import Diagnosis
 from sourcier.services.gateway.contract.operations import (
     FIELDS,
+    bucket_message,
     erasure_message,
     failure_message,
     internal_filter,
@@ -109,6 +110,15 @@ class OperationsServer(operations_pb2_grpc.OperationsServiceServicer):
         ) as responses:
             async for response in responses:
                 yield progress_message(response)
+
+    async def ListBuckets(
+        self, request: operations_pb2.ListBucketsRequest, context: Context
+    ) -> operations_pb2.ListBucketsResponse:
+        """List what is watched of the buckets."""
+        response: ingest_pb2.ListBucketsResponse = await self._ask(
+            context, self._peers.ingest.ListBuckets, ingest_pb2.ListBucketsRequest()
+        )
+        return operations_pb2.ListBucketsResponse(buckets=map(bucket_message, response.buckets))
 
     @long_call
     async def Reprocess(

@@ -46,6 +46,18 @@ def progress_message(progress: ingest_pb2.ReconcileResponse) -> operations_pb2.R
     )
 
 
+def bucket_message(source: ingest_pb2.BucketSource) -> operations_pb2.BucketSource:
+    """Return what is watched of a bucket."""
+    return operations_pb2.BucketSource(
+        bucket=source.bucket, prefix=source.prefix, collection=source.collection, category=source.category,
+        include=source.include, exclude=source.exclude, size_bytes_max=source.size_bytes_max,
+        current_count=source.current_count, waiting_count=source.waiting_count, refused_count=source.refused_count,
+        errors=[operations_pb2.BucketObject(key=each.key, error=each.error) for each in source.errors],
+        compared_at=source.compared_at if source.HasField("compared_at") else None, comparing=source.comparing,
+        changed_at=source.changed_at if source.HasField("changed_at") else None,
+    )
+
+
 def erasure_message(erasure: ingest_pb2.EraseTenantResponse) -> operations_pb2.EraseTenantResponse:
     """Return how far an erasure is."""
     return operations_pb2.EraseTenantResponse(

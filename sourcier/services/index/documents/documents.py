@@ -14,11 +14,9 @@ from psycopg.rows import class_row
 from sourcier.services.chassis.errors import NotFound
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index import pagination
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE_DELETED
 from sourcier.services.index.documents import file_removals, members
 from sourcier.services.index.lexical.entries import SHOW_ALL_ENTRIES
-from sourcier.services.index.pagination import Page
 from sourcier.services.index.pipeline import commit_statements as statements
 from sourcier.services.index.spaces.spaces import vectors_tables
 from sourcier.services.index.times.document import DocumentTimes
@@ -80,25 +78,18 @@ class Deletion:
 
 async def get_document(connection: Connection, *, tenant: str, document_id: str) -> Document:
     """Return a document; raise `NotFound`."""
-    found = await _select(connection, tenant=tenant, document_id=document_id) if is_id(document_id) else []
+    ids = [document_id] if is_id(document_id) else []
+    found = await get_documents(connection, tenant=tenant, document_ids=ids) if ids else []
     if not found:
         raise NotFound(f"There is no document {document_id}.", field="document_id")
     return found[0]
 
 
-async def list_documents(
-    connection: Connection,
-    *,
-    tenant: str,
-    collection_id: str | None = None,
-    page_size: int = 0,
-    page_token: str = "",
-) -> Page[Document]:
-    """List documents in the order they came, those of one collection or of all."""
-    page_size = pagination.check_page_size(page_size)
-    after = pagination.read_page_token(page_token, start=pagination.FIRST_KEY)
-    found = await _select(connection, tenant=tenant, collection_id=collection_id, after=after, limit=page_size + 1)
-    return pagination.make_page(found, page_size=page_size, key=lambda document: document.document_id)
+async def get_documents(connection: Connection, *, tenant: str, document_ids: Sequence[str]) -> list[Document]:
+    """Return the documents that are there, in the order of their ids in the argument."""
+    async with connection.cursor(row_factory=class_row(Document)) as cursor:
+        await cursor.execute(SELECT.encode(), {"tenant": tenant, "document_ids": list(document_ids)})
+        return await cursor.fetchall()
 
 
 async def delete_document(connection: Connection, *, tenant: str, document_id: str) -> Deletion:
@@ -159,27 +150,6 @@ def _of_several(statement: LiteralString) -> LiteralString:
     return statement.replace("document_id = %(document_id)s", "document_id = any(%(document_ids)s::uuid[])")
 
 
-async def _select(
-    connection: Connection,
-    *,
-    tenant: str,
-    document_id: str | None = None,
-    collection_id: str | None = None,
-    after: str = pagination.FIRST_KEY,
-    limit: int = 1,
-) -> list[Document]:
-    values = {
-        "tenant": tenant,
-        "document_id": document_id,
-        "collection_id": collection_id,
-        "after": after,
-        "limit": limit,
-    }
-    async with connection.cursor(row_factory=class_row(Document)) as cursor:
-        await cursor.execute(SELECT.encode(), values)
-        return await cursor.fetchall()
-
-
 SELECT = f"""
 select document.document_id, document.tenant, document.collection_id, collection.name as collection, document.source,
        document.title, document.filename, document.content_type, document.size_bytes, document.content_sha256,
@@ -193,11 +163,8 @@ join collections as collection using (collection_id)
 left join document_versions as version on version.version_id = document.current_version
 left join document_times as times on times.version_id = document.current_version and times.tenant = document.tenant
 where document.tenant = %(tenant)s
-  and (%(document_id)s::uuid is null or document.document_id = %(document_id)s)
-  and (%(collection_id)s::uuid is null or document.collection_id = %(collection_id)s)
-  and document.document_id > %(after)s
-order by document.document_id
-limit %(limit)s
+  and document.document_id = any(%(document_ids)s::uuid[])
+order by array_position(%(document_ids)s::uuid[], document.document_id)
 """  # noqa: S608 - put together from constants
 
 LOCK = "select collection_id from documents where tenant = %(tenant)s and document_id = %(document_id)s for update"

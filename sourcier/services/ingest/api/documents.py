@@ -32,6 +32,7 @@ from sourcier.services.ingest.api.operation_messages import (
     retrieval_settings,
 )
 from sourcier.services.ingest.api.operations import Operations
+from sourcier.services.ingest.api.watched import list_watched
 from sourcier.services.ingest.components import Parts
 from sourcier.services.ingest.intake.intake import Header
 
@@ -52,6 +53,7 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         self._relay = parts.relay
         self._removal = parts.removal
         self._erasures = Erasures(parts)
+        self._rules = parts.buckets.rules
         self._operations = Operations(
             parts.database, parts.relay, parts.reconciler, prefix=parts.jetstream.prefix,
             spaces=parts.spaces,
@@ -219,6 +221,14 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
         )) as comparison:
             async for progress in comparison:
                 yield progress_message(progress)
+
+    async def ListBuckets(
+        self, request: ingest_pb2.ListBucketsRequest, context: Context
+    ) -> ingest_pb2.ListBucketsResponse:
+        """List what is watched of the buckets."""
+        return ingest_pb2.ListBucketsResponse(
+            buckets=await list_watched(self._database, self._rules, tenant=tenant_of(context))
+        )
 
     @long_call
     async def Reprocess(

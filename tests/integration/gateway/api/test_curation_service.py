@@ -26,7 +26,8 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding, ServedSpac
 from sourcier.services.gateway.validated import learned_vectors
 from sourcier.services.gateway.validated.learned_vectors import LearnedVectors
 from sourcier.services.index.documents import deletions as collection_deletions
-from sourcier.services.index.documents import documents
+from sourcier.services.index.documents import documents, listing
+from sourcier.services.index.documents.listing import Listed
 from sourcier.services.index.moves import builds as space_builds
 from sourcier.services.index.spaces import spaces
 from sourcier.services.index.spaces.spaces import EmbeddingSpace
@@ -85,7 +86,7 @@ async def answered_directly(served: Gateway, question: str = QUESTION, **fields:
 
 async def document_of(database: Database, source: str) -> documents.Document:
     async with database.transaction(tenant="acme", read_only=True) as connection:
-        page = await documents.list_documents(connection, tenant="acme")
+        page = await listing.list_documents(connection, tenant="acme", listed=Listed())
     return next(document for document in page.items if document.source == source)
 
 

@@ -88,6 +88,19 @@ async def test_a_comparison_is_streamed(database: Database) -> None:
     assert served.scenario.operations == [("acme", ingest_pb2.ReconcileRequest(bucket="docs", dry_run=True))]
 
 
+async def test_what_is_watched_is_told_as_ingest_tells_it(database: Database) -> None:
+    async with gateway(database, Scenario()) as served:
+        response = await served.operations.ListBuckets(operations_pb2.ListBucketsRequest(), **PATIENT)
+    (source,) = response.buckets
+    assert (source.bucket, source.prefix, source.collection, list(source.include)) == (
+        "docs", "rh/", "rh", ["**/*.pdf"])
+    assert (source.current_count, source.waiting_count, source.refused_count) == (1_480, 3, 2)
+    assert [(each.key, each.error) for each in source.errors] == [
+        ("rh/plan.dwg", "The type of this file is not read.")]
+    assert (source.compared_at.seconds, source.comparing) == (1_790_000_000, False)
+    assert served.scenario.operations == [("acme", ingest_pb2.ListBucketsRequest())]
+
+
 async def test_who_stops_listening_stops_the_comparison(database: Database) -> None:
     async with gateway(database, Scenario(hang=True)) as served:
         call = served.operations.Reconcile(operations_pb2.ReconcileRequest(), **PATIENT)

@@ -40,4 +40,8 @@ async def test_dates_and_replacements_are_said_from_the_command_line(database: D
             [{"kind": "effect", "start": "2024-03-01", "end": "2024-03-01", "origin": "user"}], [],
         ]
         assert listed[0]["related_by"][0]["title"] == "Mémo récent"
+        narrowed = await sourcier("list", "--filter", 'title = "Mémo récent"', "--name", "NEW", "--sort", "title")
+        assert "Mémo récent" in narrowed
+        assert "Mémo ancien" not in narrowed
+        assert "There is no field 'titel'" in await sourcier("list", "--filter", "titel = x", code=1)
         assert "replaces" not in await sourcier("supersedes", "new.md", "old.md", "--remove")

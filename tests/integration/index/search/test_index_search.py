@@ -12,7 +12,8 @@ from sourcier.services.chassis.errors import InvalidArgument, NotFound, SpaceMis
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.index.collections import collections
 from sourcier.services.index.documents import deletions as collection_deletions
-from sourcier.services.index.documents import documents
+from sourcier.services.index.documents import listing
+from sourcier.services.index.documents.listing import Listed
 from sourcier.services.index.search import dense, lexical, scope, search
 from sourcier.services.index.search.filters import Filters, filters_from
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
@@ -104,7 +105,7 @@ async def test_a_passage_comes_with_all_that_a_result_shows(database: Database, 
     assert found.similarity == pytest.approx(1.0, abs=1e-3)
     assert found.score == pytest.approx(2 / 61)
     async with database.transaction(tenant="acme", read_only=True) as connection:
-        page = await documents.list_documents(connection, tenant="acme")
+        page = await listing.list_documents(connection, tenant="acme", listed=Listed())
     assert [document.document_id for document in page.items] == [version.document_id]
 
 
@@ -255,7 +256,9 @@ async def test_pages_give_every_document_once(database: Database, writer: Writer
     token = ""
     while True:
         async with database.transaction(tenant="acme") as connection:
-            page = await documents.list_documents(connection, tenant="acme", page_size=3, page_token=token)
+            page = await listing.list_documents(
+                connection, tenant="acme", listed=Listed(), page_size=3, page_token=token
+            )
         seen += [document.document_id for document in page.items]
         token = page.next_page_token
         if not token:
@@ -264,9 +267,9 @@ async def test_pages_give_every_document_once(database: Database, writer: Writer
     assert set(seen) == expected
     async with database.transaction(tenant="acme") as connection:
         with pytest.raises(InvalidArgument):
-            await documents.list_documents(connection, tenant="acme", page_token="forged!")
+            await listing.list_documents(connection, tenant="acme", listed=Listed(), page_token="forged!")
         with pytest.raises(InvalidArgument):
-            await documents.list_documents(connection, tenant="acme", page_size=1001)
+            await listing.list_documents(connection, tenant="acme", listed=Listed(), page_size=1001)
 
 
 async def test_words_are_searched_before_the_vector_comes_in_the_same_snapshot(

@@ -285,6 +285,12 @@ async def test_an_object_that_cannot_be_read_fails_once_however_often_it_is_aske
         assert await letters() == [("accept", "PERMISSION_DENIED", "open", 1)]
         assert await watching.rows("select status from jobs") == [("failed",)]
         assert await watching.rows("select state, error <> '' from objects") == [("refused", True)]
+    listing = await watching.stub.ListBuckets(ingest_pb2.ListBucketsRequest(), timeout=60, metadata=METADATA)
+    (told,) = listing.buckets
+    assert (told.current_count, told.waiting_count, told.refused_count, told.comparing) == (0, 0, 1, False)
+    assert [each.key for each in told.errors] == ["secret.md"]
+    assert "403" in told.errors[0].error
+    assert told.HasField("compared_at")
     # Once a person closed the letter, what still cannot be read has one again, and one only.
     async with watching.database.transaction(tenant=TENANT) as connection:
         await connection.execute("update dead_letters set state = 'discarded'")

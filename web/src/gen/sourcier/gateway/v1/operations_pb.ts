@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sourcier/gateway/v1/operations.proto.
  */
 export const file_sourcier_gateway_v1_operations: GenFile = /*@__PURE__*/
-  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSJ7CgVDaGVjaxIMCgRuYW1lGAEgASgJEi4KBXN0YXRlGAIgASgOMh8uc291cmNpZXIuZ2F0ZXdheS52MS5DaGVja1N0YXRlEg8KB2ZpbmRpbmcYAyABKAkSEwoLY29uc2VxdWVuY2UYBCABKAkSDgoGcmVtZWR5GAUgASgJIhEKD0RpYWdub3NlUmVxdWVzdCI+ChBEaWFnbm9zZVJlc3BvbnNlEioKBmNoZWNrcxgBIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2hlY2siFgoUR2V0U3RhdGlzdGljc1JlcXVlc3QiKQoISm9iQ291bnQSDgoGc3RhdHVzGAEgASgJEg0KBWNvdW50GAIgASgEIvkBChVHZXRTdGF0aXN0aWNzUmVzcG9uc2USGAoQY29sbGVjdGlvbl9jb3VudBgBIAEoBBIWCg5kb2N1bWVudF9jb3VudBgCIAEoBBITCgtjaHVua19jb3VudBgDIAEoBBIZChFtZWFuX2NodW5rX3Rva2VucxgEIAEoARIcChRtZWFuX2RvY3VtZW50X2NodW5rcxgFIAEoARIrCgRqb2JzGAYgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JDb3VudBIzCg1sYXN0X2ZhaWx1cmVzGAcgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlIjUKEkVyYXNlVGVuYW50UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCIqCgtFcmFzZWRDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIoYBCgVUcmFjZRINCgVwbGFjZRgBIAEoCRIuCgVzdGF0ZRgCIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2VTdGF0ZRITCgtleHBsYW5hdGlvbhgDIAEoCRIpCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi8gEKE0VyYXNlVGVuYW50UmVzcG9uc2USDAoEc3RlcBgBIAEoCRIwCgZjb3VudHMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkVyYXNlZENvdW50EioKBnRyYWNlcxgDIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2USEAoIZmluaXNoZWQYBCABKAgSLAoIYXNrZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCp+CgxGYWlsdXJlU3RhdGUSHQoZRkFJTFVSRV9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkZBSUxVUkVfU1RBVEVfT1BFThABEhoKFkZBSUxVUkVfU1RBVEVfUkVQTEFZRUQQAhIbChdGQUlMVVJFX1NUQVRFX0RJU0NBUkRFRBADKm4KCkNoZWNrU3RhdGUSGwoXQ0hFQ0tfU1RBVEVfVU5TUEVDSUZJRUQQABISCg5DSEVDS19TVEFURV9PSxABEhcKE0NIRUNLX1NUQVRFX1dBUk5JTkcQAhIWChJDSEVDS19TVEFURV9GQUlMRUQQAypyCgpUcmFjZVN0YXRlEhsKF1RSQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQVFJBQ0VfU1RBVEVfR09ORRABEhcKE1RSQUNFX1NUQVRFX1BFTkRJTkcQAhIYChRUUkFDRV9TVEFURV9PUEVSQVRPUhADMo8HChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJaCglSZXByb2Nlc3MSJS5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1JlcXVlc3QaJi5zb3VyY2llci5nYXRld2F5LnYxLlJlcHJvY2Vzc1Jlc3BvbnNlElcKCERpYWdub3NlEiQuc291cmNpZXIuZ2F0ZXdheS52MS5EaWFnbm9zZVJlcXVlc3QaJS5zb3VyY2llci5nYXRld2F5LnYxLkRpYWdub3NlUmVzcG9uc2USZgoNR2V0U3RhdGlzdGljcxIpLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0U3RhdGlzdGljc1JlcXVlc3QaKi5zb3VyY2llci5nYXRld2F5LnYxLkdldFN0YXRpc3RpY3NSZXNwb25zZRJiCgtFcmFzZVRlbmFudBInLnNvdXJjaWVyLmdhdGV3YXkudjEuRXJhc2VUZW5hbnRSZXF1ZXN0Giguc291cmNpZXIuZ2F0ZXdheS52MS5FcmFzZVRlbmFudFJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiRzb3VyY2llci9nYXRld2F5L3YxL29wZXJhdGlvbnMucHJvdG8SE3NvdXJjaWVyLmdhdGV3YXkudjEi2QIKB0ZhaWx1cmUSEgoKZmFpbHVyZV9pZBgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEg0KBXN0YWdlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhAKCGF0dGVtcHRzGAYgASgNEhMKC2RvY3VtZW50X2lkGAcgASgJEhIKCnZlcnNpb25faWQYCCABKAkSDgoGam9iX2lkGAkgASgJEhIKCmNvbGxlY3Rpb24YCiABKAkSDgoGc291cmNlGAsgASgJEhAKCGZpbGVuYW1lGAwgASgJEhIKCnJlcXVlc3RfaWQYDSABKAkSFAoMb3JpZ2luYWxfa2V5GA4gASgJEi0KCWZhaWxlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQgoNRmFpbHVyZUZpbHRlchINCgVzdGFnZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEgoKY29sbGVjdGlvbhgDIAEoCSKiAQoTTGlzdEZhaWx1cmVzUmVxdWVzdBIwCgVzdGF0ZRgBIAEoDjIhLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZVN0YXRlEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlchIRCglwYWdlX3NpemUYAyABKA0SEgoKcGFnZV90b2tlbhgEIAEoCSJfChRMaXN0RmFpbHVyZXNSZXNwb25zZRIuCghmYWlsdXJlcxgBIAMoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiJwoRR2V0RmFpbHVyZVJlcXVlc3QSEgoKZmFpbHVyZV9pZBgBIAEoCSJDChJHZXRGYWlsdXJlUmVzcG9uc2USLQoHZmFpbHVyZRgBIAEoCzIcLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZSJgChVSZXBsYXlGYWlsdXJlc1JlcXVlc3QSEwoLZmFpbHVyZV9pZHMYASADKAkSMgoGZmlsdGVyGAIgASgLMiIuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlRmlsdGVyIkcKFlJlcGxheUZhaWx1cmVzUmVzcG9uc2USFgoOcmVwbGF5ZWRfY291bnQYASABKA0SFQoNc2tpcHBlZF9jb3VudBgCIAEoDSJhChZEaXNjYXJkRmFpbHVyZXNSZXF1ZXN0EhMKC2ZhaWx1cmVfaWRzGAEgAygJEjIKBmZpbHRlchgCIAEoCzIiLnNvdXJjaWVyLmdhdGV3YXkudjEuRmFpbHVyZUZpbHRlciIyChdEaXNjYXJkRmFpbHVyZXNSZXNwb25zZRIXCg9kaXNjYXJkZWRfY291bnQYASABKA0iMwoQUmVjb25jaWxlUmVxdWVzdBIOCgZidWNrZXQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCKXAQoRUmVjb25jaWxlUmVzcG9uc2USDgoGYnVja2V0GAEgASgJEg4KBnByZWZpeBgCIAEoCRIOCgZsaXN0ZWQYAyABKAQSDwoHbWlzc2luZxgEIAEoBBIPCgdjaGFuZ2VkGAUgASgEEgwKBGdvbmUYBiABKAQSEAoIZmluaXNoZWQYByABKAgSEAoIZXhhbXBsZXMYCCADKAkiFAoSTGlzdEJ1Y2tldHNSZXF1ZXN0IioKDEJ1Y2tldE9iamVjdBILCgNrZXkYASABKAkSDQoFZXJyb3IYAiABKAki+gIKDEJ1Y2tldFNvdXJjZRIOCgZidWNrZXQYASABKAkSDgoGcHJlZml4GAIgASgJEhIKCmNvbGxlY3Rpb24YAyABKAkSEAoIY2F0ZWdvcnkYBCABKAkSDwoHaW5jbHVkZRgFIAMoCRIPCgdleGNsdWRlGAYgAygJEhYKDnNpemVfYnl0ZXNfbWF4GAcgASgEEhUKDWN1cnJlbnRfY291bnQYCCABKAQSFQoNd2FpdGluZ19jb3VudBgJIAEoBBIVCg1yZWZ1c2VkX2NvdW50GAogASgEEjEKBmVycm9ycxgLIAMoCzIhLnNvdXJjaWVyLmdhdGV3YXkudjEuQnVja2V0T2JqZWN0Ei8KC2NvbXBhcmVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb21wYXJpbmcYDSABKAgSLgoKY2hhbmdlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSQoTTGlzdEJ1Y2tldHNSZXNwb25zZRIyCgdidWNrZXRzGAEgAygLMiEuc291cmNpZXIuZ2F0ZXdheS52MS5CdWNrZXRTb3VyY2UiUQoQUmVwcm9jZXNzUmVxdWVzdBISCgpjb2xsZWN0aW9uGAEgASgJEhIKCmZyb21fc3RhZ2UYAiABKAkSFQoNb25seV9vdXRkYXRlZBgDIAEoCCIrChFSZXByb2Nlc3NSZXNwb25zZRIWCg5kb2N1bWVudF9jb3VudBgBIAEoDSJ7CgVDaGVjaxIMCgRuYW1lGAEgASgJEi4KBXN0YXRlGAIgASgOMh8uc291cmNpZXIuZ2F0ZXdheS52MS5DaGVja1N0YXRlEg8KB2ZpbmRpbmcYAyABKAkSEwoLY29uc2VxdWVuY2UYBCABKAkSDgoGcmVtZWR5GAUgASgJIhEKD0RpYWdub3NlUmVxdWVzdCI+ChBEaWFnbm9zZVJlc3BvbnNlEioKBmNoZWNrcxgBIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuQ2hlY2siFgoUR2V0U3RhdGlzdGljc1JlcXVlc3QiKQoISm9iQ291bnQSDgoGc3RhdHVzGAEgASgJEg0KBWNvdW50GAIgASgEIvkBChVHZXRTdGF0aXN0aWNzUmVzcG9uc2USGAoQY29sbGVjdGlvbl9jb3VudBgBIAEoBBIWCg5kb2N1bWVudF9jb3VudBgCIAEoBBITCgtjaHVua19jb3VudBgDIAEoBBIZChFtZWFuX2NodW5rX3Rva2VucxgEIAEoARIcChRtZWFuX2RvY3VtZW50X2NodW5rcxgFIAEoARIrCgRqb2JzGAYgAygLMh0uc291cmNpZXIuZ2F0ZXdheS52MS5Kb2JDb3VudBIzCg1sYXN0X2ZhaWx1cmVzGAcgAygLMhwuc291cmNpZXIuZ2F0ZXdheS52MS5GYWlsdXJlIjUKEkVyYXNlVGVuYW50UmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDwoHZHJ5X3J1bhgCIAEoCCIqCgtFcmFzZWRDb3VudBIMCgRraW5kGAEgASgJEg0KBWNvdW50GAIgASgEIoYBCgVUcmFjZRINCgVwbGFjZRgBIAEoCRIuCgVzdGF0ZRgCIAEoDjIfLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2VTdGF0ZRITCgtleHBsYW5hdGlvbhgDIAEoCRIpCgV1bnRpbBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi8gEKE0VyYXNlVGVuYW50UmVzcG9uc2USDAoEc3RlcBgBIAEoCRIwCgZjb3VudHMYAiADKAsyIC5zb3VyY2llci5nYXRld2F5LnYxLkVyYXNlZENvdW50EioKBnRyYWNlcxgDIAMoCzIaLnNvdXJjaWVyLmdhdGV3YXkudjEuVHJhY2USEAoIZmluaXNoZWQYBCABKAgSLAoIYXNrZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCp+CgxGYWlsdXJlU3RhdGUSHQoZRkFJTFVSRV9TVEFURV9VTlNQRUNJRklFRBAAEhYKEkZBSUxVUkVfU1RBVEVfT1BFThABEhoKFkZBSUxVUkVfU1RBVEVfUkVQTEFZRUQQAhIbChdGQUlMVVJFX1NUQVRFX0RJU0NBUkRFRBADKm4KCkNoZWNrU3RhdGUSGwoXQ0hFQ0tfU1RBVEVfVU5TUEVDSUZJRUQQABISCg5DSEVDS19TVEFURV9PSxABEhcKE0NIRUNLX1NUQVRFX1dBUk5JTkcQAhIWChJDSEVDS19TVEFURV9GQUlMRUQQAypyCgpUcmFjZVN0YXRlEhsKF1RSQUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQVFJBQ0VfU1RBVEVfR09ORRABEhcKE1RSQUNFX1NUQVRFX1BFTkRJTkcQAhIYChRUUkFDRV9TVEFURV9PUEVSQVRPUhADMvEHChFPcGVyYXRpb25zU2VydmljZRJjCgxMaXN0RmFpbHVyZXMSKC5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1JlcXVlc3QaKS5zb3VyY2llci5nYXRld2F5LnYxLkxpc3RGYWlsdXJlc1Jlc3BvbnNlEl0KCkdldEZhaWx1cmUSJi5zb3VyY2llci5nYXRld2F5LnYxLkdldEZhaWx1cmVSZXF1ZXN0Gicuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRGYWlsdXJlUmVzcG9uc2USaQoOUmVwbGF5RmFpbHVyZXMSKi5zb3VyY2llci5nYXRld2F5LnYxLlJlcGxheUZhaWx1cmVzUmVxdWVzdBorLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwbGF5RmFpbHVyZXNSZXNwb25zZRJsCg9EaXNjYXJkRmFpbHVyZXMSKy5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1JlcXVlc3QaLC5zb3VyY2llci5nYXRld2F5LnYxLkRpc2NhcmRGYWlsdXJlc1Jlc3BvbnNlElwKCVJlY29uY2lsZRIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVjb25jaWxlUmVzcG9uc2UwARJgCgtMaXN0QnVja2V0cxInLnNvdXJjaWVyLmdhdGV3YXkudjEuTGlzdEJ1Y2tldHNSZXF1ZXN0Giguc291cmNpZXIuZ2F0ZXdheS52MS5MaXN0QnVja2V0c1Jlc3BvbnNlEloKCVJlcHJvY2VzcxIlLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwcm9jZXNzUmVxdWVzdBomLnNvdXJjaWVyLmdhdGV3YXkudjEuUmVwcm9jZXNzUmVzcG9uc2USVwoIRGlhZ25vc2USJC5zb3VyY2llci5nYXRld2F5LnYxLkRpYWdub3NlUmVxdWVzdBolLnNvdXJjaWVyLmdhdGV3YXkudjEuRGlhZ25vc2VSZXNwb25zZRJmCg1HZXRTdGF0aXN0aWNzEikuc291cmNpZXIuZ2F0ZXdheS52MS5HZXRTdGF0aXN0aWNzUmVxdWVzdBoqLnNvdXJjaWVyLmdhdGV3YXkudjEuR2V0U3RhdGlzdGljc1Jlc3BvbnNlEmIKC0VyYXNlVGVuYW50Eicuc291cmNpZXIuZ2F0ZXdheS52MS5FcmFzZVRlbmFudFJlcXVlc3QaKC5zb3VyY2llci5nYXRld2F5LnYxLkVyYXNlVGVuYW50UmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A document version that could not be indexed, and why.
@@ -486,6 +486,182 @@ export const ReconcileResponseSchema: GenMessage<ReconcileResponse> = /*@__PURE_
   messageDesc(file_sourcier_gateway_v1_operations, 11);
 
 /**
+ * Nothing to say: every rule of the caller's tenant is told.
+ *
+ * @generated from message sourcier.gateway.v1.ListBucketsRequest
+ */
+export type ListBucketsRequest = Message<"sourcier.gateway.v1.ListBucketsRequest"> & {
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ListBucketsRequest.
+ * Use `create(ListBucketsRequestSchema)` to create a new message.
+ */
+export const ListBucketsRequestSchema: GenMessage<ListBucketsRequest> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 12);
+
+/**
+ * An object of a bucket that was not taken in.
+ *
+ * @generated from message sourcier.gateway.v1.BucketObject
+ */
+export type BucketObject = Message<"sourcier.gateway.v1.BucketObject"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Why it was not taken in; for one that is asked about again, why it was not the last time.
+   *
+   * @generated from field: string error = 2;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.BucketObject.
+ * Use `create(BucketObjectSchema)` to create a new message.
+ */
+export const BucketObjectSchema: GenMessage<BucketObject> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 13);
+
+/**
+ * What is watched of a bucket: a rule, and what became of the objects under its prefix.
+ *
+ * @generated from message sourcier.gateway.v1.BucketSource
+ */
+export type BucketSource = Message<"sourcier.gateway.v1.BucketSource"> & {
+  /**
+   * The bucket.
+   *
+   * @generated from field: string bucket = 1;
+   */
+  bucket: string;
+
+  /**
+   * Under which prefix; empty for the whole bucket.
+   *
+   * @generated from field: string prefix = 2;
+   */
+  prefix: string;
+
+  /**
+   * Where its documents go.
+   *
+   * @generated from field: string collection = 3;
+   */
+  collection: string;
+
+  /**
+   * The category that they are given; empty for none.
+   *
+   * @generated from field: string category = 4;
+   */
+  category: string;
+
+  /**
+   * Which keys after the prefix are taken, as globs; empty for all.
+   *
+   * @generated from field: repeated string include = 5;
+   */
+  include: string[];
+
+  /**
+   * Which are not, whatever `include` says.
+   *
+   * @generated from field: repeated string exclude = 6;
+   */
+  exclude: string[];
+
+  /**
+   * The size in bytes above which an object is not taken; 0 for the service's own limit.
+   *
+   * @generated from field: uint64 size_bytes_max = 7;
+   */
+  sizeBytesMax: bigint;
+
+  /**
+   * Objects that are taken in as the bucket has them.
+   *
+   * @generated from field: uint64 current_count = 8;
+   */
+  currentCount: bigint;
+
+  /**
+   * Objects that changed, or may have, and wait to be looked at.
+   *
+   * @generated from field: uint64 waiting_count = 9;
+   */
+  waitingCount: bigint;
+
+  /**
+   * Objects that cannot be taken in.
+   *
+   * @generated from field: uint64 refused_count = 10;
+   */
+  refusedCount: bigint;
+
+  /**
+   * The first 20 objects with an error, by key.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.BucketObject errors = 11;
+   */
+  errors: BucketObject[];
+
+  /**
+   * When the bucket was last compared whole with what was taken in; absent where it never was, or not lately.
+   *
+   * @generated from field: google.protobuf.Timestamp compared_at = 12;
+   */
+  comparedAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is being compared now.
+   *
+   * @generated from field: bool comparing = 13;
+   */
+  comparing: boolean;
+
+  /**
+   * The last hint of a change; absent where there is no object.
+   *
+   * @generated from field: google.protobuf.Timestamp changed_at = 14;
+   */
+  changedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.BucketSource.
+ * Use `create(BucketSourceSchema)` to create a new message.
+ */
+export const BucketSourceSchema: GenMessage<BucketSource> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 14);
+
+/**
+ * What is watched.
+ *
+ * @generated from message sourcier.gateway.v1.ListBucketsResponse
+ */
+export type ListBucketsResponse = Message<"sourcier.gateway.v1.ListBucketsResponse"> & {
+  /**
+   * In the order in which the rules are asked.
+   *
+   * @generated from field: repeated sourcier.gateway.v1.BucketSource buckets = 1;
+   */
+  buckets: BucketSource[];
+};
+
+/**
+ * Describes the message sourcier.gateway.v1.ListBucketsResponse.
+ * Use `create(ListBucketsResponseSchema)` to create a new message.
+ */
+export const ListBucketsResponseSchema: GenMessage<ListBucketsResponse> = /*@__PURE__*/
+  messageDesc(file_sourcier_gateway_v1_operations, 15);
+
+/**
  * What to send through the pipeline again.
  *
  * @generated from message sourcier.gateway.v1.ReprocessRequest
@@ -518,7 +694,7 @@ export type ReprocessRequest = Message<"sourcier.gateway.v1.ReprocessRequest"> &
  * Use `create(ReprocessRequestSchema)` to create a new message.
  */
 export const ReprocessRequestSchema: GenMessage<ReprocessRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 12);
+  messageDesc(file_sourcier_gateway_v1_operations, 16);
 
 /**
  * What was sent.
@@ -539,7 +715,7 @@ export type ReprocessResponse = Message<"sourcier.gateway.v1.ReprocessResponse">
  * Use `create(ReprocessResponseSchema)` to create a new message.
  */
 export const ReprocessResponseSchema: GenMessage<ReprocessResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 13);
+  messageDesc(file_sourcier_gateway_v1_operations, 17);
 
 /**
  * What was looked at, and what was found.
@@ -588,7 +764,7 @@ export type Check = Message<"sourcier.gateway.v1.Check"> & {
  * Use `create(CheckSchema)` to create a new message.
  */
 export const CheckSchema: GenMessage<Check> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 14);
+  messageDesc(file_sourcier_gateway_v1_operations, 18);
 
 /**
  * Nothing to say: all is looked at, with the caller's own documents.
@@ -603,7 +779,7 @@ export type DiagnoseRequest = Message<"sourcier.gateway.v1.DiagnoseRequest"> & {
  * Use `create(DiagnoseRequestSchema)` to create a new message.
  */
 export const DiagnoseRequestSchema: GenMessage<DiagnoseRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 15);
+  messageDesc(file_sourcier_gateway_v1_operations, 19);
 
 /**
  * The checks, in the order in which one rests on another.
@@ -624,7 +800,7 @@ export type DiagnoseResponse = Message<"sourcier.gateway.v1.DiagnoseResponse"> &
  * Use `create(DiagnoseResponseSchema)` to create a new message.
  */
 export const DiagnoseResponseSchema: GenMessage<DiagnoseResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 16);
+  messageDesc(file_sourcier_gateway_v1_operations, 20);
 
 /**
  * Nothing to say: all of the caller's collections are counted.
@@ -639,7 +815,7 @@ export type GetStatisticsRequest = Message<"sourcier.gateway.v1.GetStatisticsReq
  * Use `create(GetStatisticsRequestSchema)` to create a new message.
  */
 export const GetStatisticsRequestSchema: GenMessage<GetStatisticsRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 17);
+  messageDesc(file_sourcier_gateway_v1_operations, 21);
 
 /**
  * Jobs of one status.
@@ -667,7 +843,7 @@ export type JobCount = Message<"sourcier.gateway.v1.JobCount"> & {
  * Use `create(JobCountSchema)` to create a new message.
  */
 export const JobCountSchema: GenMessage<JobCount> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 18);
+  messageDesc(file_sourcier_gateway_v1_operations, 22);
 
 /**
  * What the caller's collections hold.
@@ -730,7 +906,7 @@ export type GetStatisticsResponse = Message<"sourcier.gateway.v1.GetStatisticsRe
  * Use `create(GetStatisticsResponseSchema)` to create a new message.
  */
 export const GetStatisticsResponseSchema: GenMessage<GetStatisticsResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 19);
+  messageDesc(file_sourcier_gateway_v1_operations, 23);
 
 /**
  * Asks for a tenant's erasure.
@@ -758,7 +934,7 @@ export type EraseTenantRequest = Message<"sourcier.gateway.v1.EraseTenantRequest
  * Use `create(EraseTenantRequestSchema)` to create a new message.
  */
 export const EraseTenantRequestSchema: GenMessage<EraseTenantRequest> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 20);
+  messageDesc(file_sourcier_gateway_v1_operations, 24);
 
 /**
  * How many of one kind.
@@ -786,7 +962,7 @@ export type ErasedCount = Message<"sourcier.gateway.v1.ErasedCount"> & {
  * Use `create(ErasedCountSchema)` to create a new message.
  */
 export const ErasedCountSchema: GenMessage<ErasedCount> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 21);
+  messageDesc(file_sourcier_gateway_v1_operations, 25);
 
 /**
  * A place where deleted bytes stay after the deletion, and until when.
@@ -828,7 +1004,7 @@ export type Trace = Message<"sourcier.gateway.v1.Trace"> & {
  * Use `create(TraceSchema)` to create a new message.
  */
 export const TraceSchema: GenMessage<Trace> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 22);
+  messageDesc(file_sourcier_gateway_v1_operations, 26);
 
 /**
  * How far an erasure is.
@@ -885,7 +1061,7 @@ export type EraseTenantResponse = Message<"sourcier.gateway.v1.EraseTenantRespon
  * Use `create(EraseTenantResponseSchema)` to create a new message.
  */
 export const EraseTenantResponseSchema: GenMessage<EraseTenantResponse> = /*@__PURE__*/
-  messageDesc(file_sourcier_gateway_v1_operations, 23);
+  messageDesc(file_sourcier_gateway_v1_operations, 27);
 
 /**
  * Where a failure stands.
@@ -1067,6 +1243,16 @@ export const OperationsService: GenService<{
     methodKind: "server_streaming";
     input: typeof ReconcileRequestSchema;
     output: typeof ReconcileResponseSchema;
+  },
+  /**
+   * Lists what is watched of the buckets: the rules of the caller's tenant, and what became of their objects.
+   *
+   * @generated from rpc sourcier.gateway.v1.OperationsService.ListBuckets
+   */
+  listBuckets: {
+    methodKind: "unary";
+    input: typeof ListBucketsRequestSchema;
+    output: typeof ListBucketsResponseSchema;
   },
   /**
    * Sends the documents of a collection through the pipeline again, from a stage on; each answers as it was until its
