@@ -15,9 +15,9 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
-OCR_VERSION = 1
+OCR_VERSION = 2
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
 SPEECH_VERSION = 1
 """Raised when recordings are cut or heard otherwise: parts that were heard before are then heard again."""

@@ -80,18 +80,16 @@ class Recogniser:
         )
 
     def _pictures(self, page: DrawnPage, number: int) -> RecognisedPage:
-        scale = page.pixels.shape[1] / page.width
         pictures = []
-        for box in page.parts:
-            left, top, right, bottom = (max(round(edge * scale), 0) for edge in box)
-            pixels = np.ascontiguousarray(page.pixels[top:bottom, left:right])
+        for part in page.parts:
+            pixels = cut_part(page, part.box)
             if min(pixels.shape[:2]) < _PICTURE_SIDE_MIN:
+                pictures.append(RecognisedPicture(part.box, "", 0.0, part.fingerprint))
                 continue
-            read = self.recognise(DrawnPage(pixels, box.width, box.height), number)
+            read = self.recognise(DrawnPage(pixels, part.box.width, part.box.height), number)
             lines = sorted(read.lines, key=lambda line: (round(line.box.bottom / 4), line.box.left))
-            pictures.append(RecognisedPicture(box, "\n".join(line.text for line in lines), read.confidence))
-        # A page is not read as a whole because none of its pictures can be.
-        pictures = pictures or [RecognisedPicture(Box(0, 0, 0, 0), "", 0.0)]
+            text = "\n".join(line.text for line in lines)
+            pictures.append(RecognisedPicture(part.box, text, read.confidence, part.fingerprint))
         return RecognisedPage(number, page.width, page.height, pictures=tuple(pictures))
 
     def _upright(self, pixels: Pixels) -> _Upright:
@@ -140,6 +138,13 @@ class Recogniser:
             if len(text) > 2 and _confidence(characters) >= _SURE:
                 texts.append(text)
         return tuple(texts)
+
+
+def cut_part(page: DrawnPage, box: Box) -> Pixels:
+    """Return the pixels of a picture on a page."""
+    scale = page.pixels.shape[1] / max(page.width, 1.0)
+    left, top, right, bottom = (max(round(edge * scale), 0) for edge in box)
+    return np.ascontiguousarray(page.pixels[top:bottom, left:right])
 
 
 def _line(

@@ -35,13 +35,14 @@ def warm() -> None:
 
 def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
     from sourcier.services.ingest.parsing.formats import recognise
+    from sourcier.services.ingest.parsing.source import Source
     from sourcier.services.ingest.recognising.drawing import drawn_pages
     from sourcier.services.ingest.recognising.recogniser import Recogniser
 
-    path = Path(source["path"])
-    kind = recognise(path, filename=source["filename"], content_type=source["content_type"]).format
+    opened = Source(Path(source["path"]), source["filename"], source["content_type"], limits=limits)
+    kind = recognise(opened.path, filename=opened.filename, content_type=opened.content_type).format
     recogniser = Recogniser(threads=source[THREADS])
-    with drawn_pages(path, kind, limits) as draw:
+    with drawn_pages(opened, kind) as draw:
         for number in source[PARTS]:
             write_part(directory, number, _read_page(recogniser, draw, number))
 

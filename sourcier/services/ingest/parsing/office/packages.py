@@ -116,6 +116,7 @@ class Package:
     def __init__(self, path: Path, *, filename: str) -> None:
         self._archive = zipfile.ZipFile(path)
         self._filename = filename
+        self._related: dict[str, dict[str, Relationship]] = {}
         self._names = {member.lower().lstrip("/"): member for member in self._archive.namelist()}
 
     def __enter__(self) -> Self:
@@ -163,6 +164,19 @@ class Package:
         return [
             found.target for found in self.relationships(part).values() if found.kind in kinds and not found.external
         ]
+
+    def picture(self, part: str, identifier: str) -> bytes | None:
+        """Return the file of a picture that a part names; None where it is elsewhere, absent or damaged."""
+        found = self._relationships(part).get(identifier)
+        try:
+            return self.read(found.target) if found is not None and not found.external else None
+        except DocumentMalformed:
+            return None  # a picture is no reason to refuse the document
+
+    def _relationships(self, part: str) -> dict[str, Relationship]:
+        if part not in self._related:
+            self._related[part] = self.relationships(part)
+        return self._related[part]
 
     def main_part(self, fallback: str) -> str:
         """Return the name of the part that is the document itself."""
