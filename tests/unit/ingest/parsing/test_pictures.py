@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from sourcier.services.chassis.errors import DocumentPageAbsent
 from sourcier.services.index.places.place import CellsPlace, ParagraphsPlace, Place, SlidePlace
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
@@ -16,6 +18,7 @@ from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
 from tests.unit.ingest.fix_office_files import paragraph
 from tests.unit.ingest.fix_parsing import parse
+from tests.unit.ingest.fix_pdf_pages import PageMaker, write_pdf
 from tests.unit.ingest.fix_pictures import blip, drawn, file_of, results, sheet_with, slides_with, word_with
 
 SALES = file_of(drawn("Ventes 2025 : 1 200"))
@@ -128,6 +131,30 @@ def test_more_pictures_than_are_read_are_told(tmp_path: Path, limits: ParsingLim
     assert (document.scanned, told(document)) == ((1,), [(WarningCode.PICTURES_LEFT_OUT, 1, ("2",))])
 
 
+def test_a_picture_is_drawn_as_people_see_it(tmp_path: Path) -> None:
+    printed = file_of(drawn("a").convert("CMYK"), "JPEG")
+    path = word_with(tmp_path / "a.docx", paragraph("Texte.", blip("p1")), {"p1": printed})
+    assert picture_of(path, 1).size == (640, 240)
+    with pytest.raises(DocumentPageAbsent, match="no picture 2"):
+        picture_of(path, 2)
+    red = Image.new("RGB", (300, 300), (200, 200, 200))
+    file = tmp_path / "photo.jpg"
+    red.save(file)
+    assert picture_of(file, 1).size == (300, 300)
+    shade = drawn(width=200, height=400, shade=60)
+    aside = PageMaker(rotate=90).text(50, 60, "Texte").image(100, 300, 200, 500, shade)
+    turned = picture_of(write_pdf(tmp_path / "a.pdf", [PageMaker(), aside]), 1)
+    assert turned.width > turned.height  # the page is shown on its side
+    assert turned.convert("L").getextrema()[0] < 80
+
+
+def picture_of(path: Path, number: int) -> Image.Image:
+    from sourcier.services.ingest.parsing import dispatch
+
+    png, _ = dispatch.draw(Source(path, path.name), {"picture": number})
+    return Image.open(io.BytesIO(png))
+
+
 HOSTILE = {
     "empty": b"", "no picture": b"MZ\x90\x00" * 100, "cut header": SALES[:20], "svg": b"<svg onload='x'/>",
     "metafile": b"\xd7\xcd\xc6\x9a" + bytes(60), "postscript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 900 900\n",
@@ -158,7 +185,7 @@ def test_pictures_of_any_kind_are_taken(tmp_path: Path) -> None:
     kinds = [
         file_of(drawn("a").convert("CMYK"), "JPEG"), file_of(drawn("b").convert("1"), "TIFF"),
         file_of(drawn("c"), "JPEG2000"), file_of(drawn("d").convert("P"), "GIF"), file_of(drawn("e"), "WEBP"),
-        file_of(Image.new("1", (20_000, 20_000)), "PNG"),
+        file_of(Image.new("1", (20_000, 2_100)), "PNG"),
         file_of(drawn("f"), "GIF", save_all=True, append_images=[drawn("g")]),
     ]
     path = word_with(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sourcier.services.ingest.documents import BlockKind
@@ -60,21 +60,21 @@ def pictures_of(page: Page, limits: ParsingLimits) -> list[Embedded]:
     return list(reversed(found.values()))
 
 
-def numbered(pages: Iterable[Page], limits: ParsingLimits, *, warnings: ReadingWarnings) -> list[PagePicture]:
-    """Return the pictures of a document, each once and where it stands first; those beyond the limits are told."""
+def numbered(pages: Iterable[Page], limits: ParsingLimits, *, warnings: ReadingWarnings) -> Iterator[PagePicture]:
+    """Yield the pictures of a document, each once and where it stands first; those beyond the limits are told."""
     known: set[str] = set()
-    found: list[PagePicture] = []
+    count = 0
     for page in pages:
         new = [embedded for embedded in pictures_of(page, limits) if embedded.fingerprint not in known]
         known.update(embedded.fingerprint for embedded in new)
-        taken = new[: max(min(OF_PAGE_MAX, limits.pictures_max - len(found)), 0)]
+        taken = new[: max(min(OF_PAGE_MAX, limits.pictures_max - count), 0)]
         warnings.add(
             WarningCode.PICTURES_LEFT_OUT, count=len(new) - len(taken), places=[str(page.number)],
             detail=f"at most {limits.pictures_max:,} pictures of a document are read, and {OF_PAGE_MAX} of a page",
         )
         for embedded in taken:
-            found.append(PagePicture(len(found) + 1, page.number, embedded.box, embedded.fingerprint))
-    return found
+            count += 1
+            yield PagePicture(count, page.number, embedded.box, embedded.fingerprint)
 
 
 def with_results(

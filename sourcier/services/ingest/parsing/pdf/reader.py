@@ -40,7 +40,7 @@ def parse_pdf(source: Source) -> ParsedDocument:
         source.check_pages(page_count)
         builder = DocumentBuilder(source.limits)
         pages = _read_pages(document, builder)
-        pictures = numbered(pages, source.limits, warnings=builder.warnings)
+        pictures = list(numbered(pages, source.limits, warnings=builder.warnings))
         scanned = pages_to_recognise(pages, pictures) if source.ocr else ()
         title = usable_title(document.get_metadata_value("Title"))
     finally:
