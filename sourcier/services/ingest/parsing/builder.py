@@ -97,7 +97,7 @@ class DocumentBuilder:
         if not text:
             return
         if kind is BlockKind.HEADING:
-            self._append_pictures()
+            self.end_section()
             self._enter_heading(max(level, 1), text)
         separator = self._separator(kind)
         if kind is BlockKind.LIST_ITEM:
@@ -130,14 +130,23 @@ class DocumentBuilder:
         if text:
             self._waiting.append(_PicturePassage(text, page, self._places.of_picture(taken.number, standing)))
 
+    def end_section(self) -> None:
+        """Append the passages of pictures that were met in this section."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            before = len(self._blocks)
+            self.add(BlockKind.PICTURE, each.text, page=each.page, standing=each.standing)
+            if len(self._blocks) > before:
+                self._picture_standings[self._blocks[-1].start] = each.standing
+
     def leave_headings(self) -> None:
         """Forget the headings: a new slide or sheet stands under none of them."""
-        self._append_pictures()
+        self.end_section()
         self._headings.clear()
 
     def take(self, other: DocumentBuilder) -> None:
         """Append all that another builder has."""
-        other._append_pictures()
+        other.end_section()
         text = "".join(other._pieces)
         for block in other._blocks:
             self.add(
@@ -156,7 +165,7 @@ class DocumentBuilder:
         `scanned` are pages that OCR has still to read, or else pictures that were added; what is `recorded` is still to
         be heard. Of anything else, a document without text is refused.
         """
-        self._append_pictures()
+        self.end_section()
         pictures = self.pictures.unread if self.pictures else ()
         scanned = scanned or tuple(picture.number for picture in pictures)
         if not (self._blocks or scanned or recorded):
@@ -183,14 +192,6 @@ class DocumentBuilder:
             metadata=described(self.metadata),
             members=tuple(self.members),
         )
-
-    def _append_pictures(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            before = len(self._blocks)
-            self.add(BlockKind.PICTURE, each.text, page=each.page, standing=each.standing)
-            if len(self._blocks) > before:
-                self._picture_standings[self._blocks[-1].start] = each.standing
 
     def _readable(self, text: str, *, page: int) -> str:
         readable, removed = without_unreadable(text)

@@ -13,7 +13,7 @@ import pypdfium2
 from sourcier.services.index.places.place_map import UNITS_PER_POINT
 from sourcier.services.ingest.documents import EmbeddedPicture
 from sourcier.services.ingest.parsing.dispatch import parse
-from sourcier.services.ingest.parsing.formats import Format
+from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page
@@ -38,8 +38,9 @@ class Drawing(Protocol):
 
 
 @contextmanager
-def drawn_pages(source: Source, kind: Format) -> Iterator[Drawing]:
+def drawn_pages(source: Source) -> Iterator[Drawing]:
     """Yield what draws the pages of a file; of what has none it draws the pictures, by their numbers."""
+    kind = recognise(source.path, filename=source.filename, content_type=source.content_type).format
     if kind is Format.PICTURE:
         yield lambda number: pictures.draw(source.path, number)
         return

@@ -21,6 +21,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
 from sourcier.services.ingest.recognising.detection import Corners, Detector, Extent, Pixels, cut_out
 from sourcier.services.ingest.recognising.ligatures import mended
 from sourcier.services.ingest.recognising.models import DETECTION, RECOGNITION, open_session
+from sourcier.services.ingest.recognising.picture_files import cut_part
 from sourcier.services.ingest.recognising.reading import Character, Reader
 from sourcier.services.ingest.recognising.ruling import find_rules
 
@@ -138,13 +139,6 @@ class Recogniser:
             if len(text) > 2 and _confidence(characters) >= _SURE:
                 texts.append(text)
         return tuple(texts)
-
-
-def cut_part(page: DrawnPage, box: Box) -> Pixels:
-    """Return the pixels of a picture on a page."""
-    scale = page.pixels.shape[1] / max(page.width, 1.0)
-    left, top, right, bottom = (max(round(edge * scale), 0) for edge in box)
-    return np.ascontiguousarray(page.pixels[top:bottom, left:right])
 
 
 def _line(

@@ -65,7 +65,7 @@ async def test_a_document_is_shown_as_it_came_with_its_passages_marked(serve: Se
     content = write_pdf(tmp_path / "charte.pdf", [
         PageMaker().lines(60, 100, FIRST), PageMaker(rotate=90).lines(60, 100, SECOND),
     ]).read_bytes()
-    async with ParserPool(concurrency=1) as pool, serve(parsers=pool) as service, showing(service) as client:
+    async with ParserPool(concurrency=1) as pool, serve(parsers=pool, ocr=False) as service, showing(service) as client:
         document_id = await accepted(service, content, "charte.pdf")
         shown = word_with(tmp_path / "guide.docx", paragraph("Texte.", blip("p1")), {"p1": file_of(drawn("Plan"))})
         guide_id = await accepted(service, shown.read_bytes(), "guide.docx")

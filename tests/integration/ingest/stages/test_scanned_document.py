@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import Pipeline
+from tests.integration.ingest.fix_vision_endpoint import asking, describing
 from tests.unit.ingest.fix_office_files import paragraph
 from tests.unit.ingest.fix_pdf_pages import HEIGHT, WIDTH, PageMaker, write_pdf
 from tests.unit.ingest.fix_pictures import blip, drawn, file_of, word_with
@@ -65,7 +68,10 @@ async def test_pictures_inside_documents_can_be_found_with_their_places(serve: S
     async with (
         ParserPool(concurrency=1) as parsers,
         Recognisers(concurrency=1, threads=2, limits=LIMITS) as recognisers,
-        serve(stages="accept,parse,ocr,chunk,index", parsers=parsers, recognisers=recognisers) as service,
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(
+            stages="accept,parse,ocr,chunk,index", parsers=parsers, recognisers=recognisers, vision=vision
+        ) as service,
     ):
         for body, filename in ((word, "guide.docx"), (report, "bilan.pdf")):
             response = await service.submit(body, filename=filename, source=filename)
@@ -85,6 +91,11 @@ async def test_pictures_inside_documents_can_be_found_with_their_places(serve: S
         )
         text, kept = found["guide.docx"]
         assert "Sortie de secours" in text
+        assert "Description : Un plan d'évacuation du rez-de-chaussée." in text
+        assert len(endpoint.sent) == 2
+        sent = endpoint.sent[0]["messages"][0]["content"][1]["image_url"]["url"].partition(",")[2]
+        with Image.open(io.BytesIO(base64.b64decode(sent))) as picture:
+            assert (picture.format, picture.size) == ("JPEG", (640, 240))
         assert kept.places(0, len(text)) == (ParagraphsPlace(1, 1, picture=1),)
         warnings = await service.rows("select reading_warnings from document_versions")
         assert "pictures_not_read" in str(warnings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 
 from sourcier.services.chassis.errors import DocumentPageAbsent
-from sourcier.services.index.places.place import CellsPlace, ParagraphsPlace, Place, SlidePlace
+from sourcier.services.index.places.place import CellsPlace, FilePlace, ParagraphsPlace, Place, SlidePlace
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pictures.described import Description
@@ -20,6 +21,7 @@ from tests.unit.ingest.fix_office_files import paragraph
 from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_pdf_pages import PageMaker, write_pdf
 from tests.unit.ingest.fix_pictures import blip, drawn, file_of, results, sheet_with, slides_with, word_with
+from tests.unit.ingest.parsing.test_books import write as write_book
 
 SALES = file_of(drawn("Ventes 2025 : 1 200"))
 PLAN = file_of(drawn("Plan du site", shade=240))
@@ -79,6 +81,24 @@ def test_pictures_of_slides_and_sheets_stand_there(tmp_path: Path) -> None:
     document = parse(Source(path, "a.xlsx", recognised=read))
     assert pictures(document) == [("[Image 1, page 1] Plan du site", ("Bilan",))]
     assert places(document) == [(CellsPlace("Bilan", "C4", picture=1),)]
+
+
+def test_pictures_inside_web_pages_and_books_are_taken_and_those_elsewhere_are_not(tmp_path: Path) -> None:
+    inside = f"data:image/png;base64,{base64.b64encode(PLAN).decode()}"
+    page = tmp_path / "a.html"
+    page.write_text(f"<h1>Accès</h1><p>Avant.<img src='{inside}' alt='Le plan'></p><p>Après.</p>"
+                    "<img src='https://example.org/a.png'><img src='a.png'><img src='data:image/png;base64,!!!'>")
+    assert [each.content for each in parse(Source(page, "a.html", ocr=True)).pictures] == [PLAN]
+    read = results(tmp_path / "read", {1: (PLAN, "Plan du site")})
+    document = parse(Source(page, "a.html", recognised=read))
+    assert document.text == "Accès\n\nAvant. Le plan\n\nAprès.\n\n[Image 1] Plan du site"
+    assert places(document) == [(ParagraphsPlace(1, 1, picture=1),)]
+    assert told(document) == [(WarningCode.PICTURES, 1, ())]
+    book = write_book(tmp_path / "a.epub", more={"OEBPS/c.png": PLAN})
+    assert [each.content for each in parse(Source(book, "a.epub", ocr=True)).pictures] == [PLAN]
+    document = parse(Source(book, "a.epub", recognised=read))
+    assert pictures(document) == [("[Image 1] Plan du site", ("Congés",))]
+    assert places(document) == [(FilePlace(1),)]
 
 
 def test_a_document_of_pictures_alone_is_read_by_ocr(tmp_path: Path) -> None:
