@@ -46,14 +46,14 @@ def blip(identifier: str, alternative: str = "") -> str:
     )
 
 
-def word_with(path: Path, body: str, media: Mapping[str, bytes]) -> Path:
+def word_with(path: Path, body: str, media: Mapping[str, bytes], *, suffix: str = "bin") -> Path:
     """Write a Word document whose body names media by their identifiers."""
     write_word(path, body)
     with zipfile.ZipFile(path) as archive:
         parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
-    named = {identifier: f"image media/{identifier}.bin" for identifier in media}
+    named = {identifier: f"image media/{identifier}.{suffix}" for identifier in media}
     parts["word/_rels/document.xml.rels"] = relationships(styles="styles styles.xml", **named)
-    parts.update({f"word/media/{identifier}.bin": content for identifier, content in media.items()})
+    parts.update({f"word/media/{identifier}.{suffix}": content for identifier, content in media.items()})
     return write_archive(path, parts)
 
 

@@ -14,6 +14,7 @@ from sourcier.services.chassis.errors import DocumentPageAbsent
 from sourcier.services.index.places.place import CellsPlace, FilePlace, ParagraphsPlace, Place, SlidePlace
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.office.packages import PICTURE_BYTES_MAX
 from sourcier.services.ingest.parsing.pictures.described import Description
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -193,6 +194,15 @@ def test_what_is_no_picture_costs_only_itself(tmp_path: Path, name: str) -> None
     assert codes == ({WarningCode.PICTURES: 2} if name == "empty" else {
         WarningCode.PICTURES_NOT_READ: 1, WarningCode.PICTURES: 1
     })
+
+
+def test_a_picture_that_unpacks_to_much_costs_only_itself(tmp_path: Path) -> None:
+    white, large = file_of(Image.new("L", (7_000, 7_000), 255), "BMP"), bytes(PICTURE_BYTES_MAX + 1)
+    body = paragraph("Texte.", blip("p1")) + paragraph(blip("p2")) + paragraph(blip("p3"))
+    path = word_with(tmp_path / "a.docx", body, {"p1": white, "p2": large, "p3": PLAN}, suffix="bmp")
+    document = parse(Source(path, "a.docx", ocr=True))
+    assert [len(each.content) for each in document.pictures] == [len(white), len(PLAN)]
+    assert told(document) == [(WarningCode.PICTURES, 1, ())]
 
 
 def test_a_linked_picture_is_not_fetched(tmp_path: Path) -> None:

@@ -116,10 +116,7 @@ def _append_chapter(name: str, page: str, source: Source, builder: DocumentBuild
 
 def _picture(package: Package, part: str, address: str) -> bytes | None:
     """Return the file of a picture that a chapter names; None where it is elsewhere, absent or damaged."""
-    try:
-        return package.read(part_at(posixpath.dirname(part), address.partition("#")[0])) if address else None
-    except (DocumentMalformed, ValueError):
-        return None  # a picture is no reason to refuse the document
+    return package.picture_part(part_at(posixpath.dirname(part), address.partition("#")[0])) if address else None
 
 
 def _check_readable(package: Package, filename: str) -> None:

@@ -50,10 +50,7 @@ class OpenDocument:
             except ValueError:
                 return None
         part = attribute(image, "xlink:href").removeprefix("./")
-        try:
-            return self.package.read(part) if self.package is not None and part else None
-        except DocumentMalformed:
-            return None  # a picture is no reason to refuse the document
+        return self.package.picture_part(part) if self.package is not None and part else None
 
     def object(self, frame: Element) -> Element | None:
         """Return the content of an object that a frame embeds: a chart or a formula."""
