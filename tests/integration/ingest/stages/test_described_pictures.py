@@ -48,7 +48,9 @@ class PlainPictures:
     ) -> AsyncIterator[ReadPart]:
         """Yield the parts."""
         for number in parts:
-            pictures = tuple(RecognisedPicture(Box(0, 0, 9, 9), "", 0, name) for name in self._names(number))
+            # A process that a hostile file took over may name pictures as it likes.
+            names = [*self._names(number), "../../elsewhere"]
+            pictures = tuple(RecognisedPicture(Box(0, 0, 9, 9), "", 0, name) for name in names)
             yield ReadPart(number, RecognisedPage(number, pictures=pictures).to_bytes())
 
     async def made(self, path: Path, *, filename: str, content_type: str, told: dict[str, Any]) -> bytes:
@@ -62,14 +64,14 @@ class PlainPictures:
         """Return what is said of the pictures as a document."""
         results = await asyncio.to_thread(PictureResults, recognised)
         warnings, texts = ReadingWarnings(), ["Le texte du document."]
-        for name in ("image-1", "logo"):
+        for name in ("image1", "logo"):
             result = results.of(name, part=1)
             texts.append(picture_text(result, number=1))
             warn(result, warnings, text=texts[-1], place="1")
         return replace(document_of("\n\n".join(filter(None, texts))), warnings=warnings.all()).to_bytes()
 
     def _names(self, number: int) -> list[str]:
-        return [f"image-{number}", *(["logo"] if number % 2 == 0 else [])]
+        return [f"image{number}", *(["logo"] if number % 2 == 0 else [])]
 
 
 async def test_pictures_are_described_each_once_and_a_copy_asks_nothing(serve: Serve) -> None:

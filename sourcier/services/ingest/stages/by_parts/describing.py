@@ -17,6 +17,7 @@ from sourcier.services.chassis.errors import DocumentRejected, NotFound, Unavail
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.objects import ObjectStore
 from sourcier.services.ingest.parsing.parts import PICTURES
+from sourcier.services.ingest.parsing.pdf.pictures import OF_PAGE_MAX
 from sourcier.services.ingest.parsing.pictures.described import Description, description_file
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.stages.by_parts.readers import OUTSIDE_ATTEMPTS
@@ -31,6 +32,7 @@ described_total = Counter(
     "sourcier_vision_pictures_total", "Pictures that the vision endpoint was asked to describe, by outcome.",
     ["outcome"],
 )
+_FINGERPRINT_CHARACTERS_MAX = 64
 _NOT_TAKEN_OUT = "it could not be taken out of the document again"
 _log = logging.getLogger(__name__)
 
@@ -126,5 +128,11 @@ class Describing:
 
 def _fingerprints(parts: Sequence[RecognisedPage]) -> list[str]:
     return list(dict.fromkeys(
-        picture.fingerprint for part in parts for picture in part.pictures if picture.fingerprint and not picture.error
+        picture.fingerprint for part in parts for picture in part.pictures[:OF_PAGE_MAX]
+        if not picture.error and _is_name(picture.fingerprint)
     ))
+
+
+def _is_name(fingerprint: str) -> bool:
+    """Tell whether a fingerprint may name a file and an object: a process wrote it that had read a stranger's file."""
+    return fingerprint.isascii() and fingerprint.isalnum() and len(fingerprint) <= _FINGERPRINT_CHARACTERS_MAX
