@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import openpyxl
-import openpyxl.drawing.image
+import openpyxl  # type: ignore[import-untyped]
+import openpyxl.drawing.image  # type: ignore[import-untyped]
 from PIL import Image, ImageDraw, ImageFont
 from pptx import Presentation
 from pptx.util import Pt
@@ -33,7 +33,7 @@ def drawn(text: str = "", *, width: int = 640, height: int = 240, shade: int = 2
 def file_of(picture: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     """Return a picture as a file's content."""
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)  # type: ignore[arg-type]
+    picture.save(buffer, kind, **options)
     return buffer.getvalue()
 
 

@@ -30,6 +30,6 @@ def as_jpeg(page: DrawnPage, box: Box) -> bytes:
     ratio = SIDE_MAX / max(height, width)
     if ratio < 1:
         size = (max(round(width * ratio), 1), max(round(height * ratio), 1))
-        pixels = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
+        pixels = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)  # type: ignore[assignment]
     _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     return encoded.tobytes()
