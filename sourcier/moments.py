@@ -18,9 +18,11 @@ def spoken(seconds: float) -> str:
 
 
 def page_or_moment(page: int, places: Iterable[place_pb2.Place]) -> str:
-    """Return on which page something stands, or when it is said: “p. 3”, « à 12 min 40 s »; empty for neither."""
+    """Return where something stands: “p. 3”, “image, p. 3”, « à 12 min 40 s »; empty where nobody knows."""
     # Nobody says which language the reader has; most have French.
-    return f"p. {page}" if page else moment_of(places, french=True)
+    places = list(places)
+    where = f"p. {page}" if page else moment_of(places, french=True)
+    return ", ".join(filter(None, ("image", where))) if any(place.picture for place in places) else where
 
 
 def moment_of(places: Iterable[place_pb2.Place], *, french: bool) -> str:

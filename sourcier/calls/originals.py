@@ -64,11 +64,12 @@ class OriginalCalls(Calls):
     async def page_image(
         self, document_id: str, page: int = 0, *, version_id: str = "", dpi: int = 0, chunk_id: str = "",
         chunk_index: int | None = None, start: int = 0, end: int = 0, rectangles: Sequence[place_pb2.Rectangle] = (),
-        timeout_seconds: float = 60.0,
+        picture: int = 0, timeout_seconds: float = 60.0,
     ) -> PageImage:
         """Return a page as PNG, with a chunk, or its characters `start` to `end`, and `rectangles` marked on it.
 
-        Page 0 is the first one that the chunk stands on.
+        Page 0 is the first one that the chunk stands on. With `picture` it is a picture inside the document, of any
+        format, by the number that places tell.
 
         >>> async with Client("localhost:8080") as client:
         ...     image = await client.page_image("01a2014e-6684-7caf-8196-79f6c4290a4d", chunk_index=0)
@@ -78,6 +79,7 @@ class OriginalCalls(Calls):
         request = knowledge_pb2.GetPageImageRequest(
             document_id=document_id, version_id=version_id, page=page, dpi=dpi, chunk_id=chunk_id,
             chunk_index=chunk_index, start=start, end=end, rectangles=rectangles,
+            picture=picture,
         )
         header, pieces = knowledge_pb2.PageImageHeader(), list[bytes]()
         async with aclosing(self._channel.stream(

@@ -44,7 +44,11 @@ def in_french() -> bool:
 def place(title: str, source: str, page: int, places: Iterable[place_pb2.Place] = ()) -> str:
     """Name a place in a document: title, page or time where it has one, source."""
     name = one_line(title) or "Document"
+    places = list(places)
     where = f"page {page}" if page else _moment(places)
+    if any(each.picture for each in places):
+        # A gateway before pictures tells none.
+        where = ", ".join(filter(None, ("image" if in_french() else "picture", where)))
     return f"{name}{f', {where}' if where else ''} ({one_line(source)})"
 
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import broken
+from tests.chaos import broken, describing
 
 VARIABLE = "SOURCIER_CHAOS"
 LAG_SECONDS = 0.01
@@ -62,6 +62,7 @@ def read_plainly() -> None:
     sandbox._ZYGOTE = "tests.chaos.reader"
     recognisers._PROGRAM = "tests.chaos.ocr_reader"
     transcribers._PROGRAM = "tests.chaos.speech_reader"
+    components.vision_endpoint = describing.plain_vision  # type: ignore[assignment]
     components.speech_model = lambda *_: transcribers.SpeechModel("", "plain")
     os.environ["SOURCIER_INGEST_SPEECH"] = "true"
 

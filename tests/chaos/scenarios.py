@@ -13,7 +13,7 @@ FRONT = ("consume.after-fetch", "relay.after-publish", "collect.after-copy", "co
          "reconcile.after-page")
 BACK = ("consume.before-acknowledge", "parse.after-work", "parse.after-publish", "chunk.after-work",
         "chunk.between-batches", "index.before-commit", "index.after-commit")
-OCR = ("ocr.after-page", "ocr.after-work", "ocr.after-publish", "consume.before-acknowledge")
+OCR = ("ocr.after-page", "ocr.after-description", "ocr.after-work", "ocr.after-publish", "consume.before-acknowledge")
 SPEECH = ("speech.after-page", "speech.after-work", "speech.after-publish", "consume.before-acknowledge")
 EMBED = ("embed.before-work", "embed.after-work", "embed.after-publish")
 SPENT = frozenset({"ATTEMPTS_SPENT"})

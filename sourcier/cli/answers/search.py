@@ -105,6 +105,11 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
 
 def record_of_place(place: place_pb2.Place) -> dict[str, Any]:
     """Return what a program gets of a place: what it counts in, and where."""
+    told = _where(place)
+    return told | {"picture": place.picture} if place.picture else told
+
+
+def _where(place: place_pb2.Place) -> dict[str, Any]:
     kind = place.WhichOneof("where")
     if kind is None:
         return {}

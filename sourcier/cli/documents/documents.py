@@ -87,31 +87,40 @@ def list_documents(
 @click.option("--text", "as_text", is_flag=True, help="Write what was read of it, as Markdown.")
 @click.option("--page", type=click.IntRange(min=1), help="The page that --image draws; the chunk's by default.")
 @click.option("--image", type=click.Path(dir_okay=False), help="Draw a page of a PDF into this file, as PNG.")
+@click.option("--picture", type=click.IntRange(min=1), help="The picture inside the document that --image draws.")
 @click.option("--chunk", type=click.IntRange(min=0), help="Mark the chunk of this number on the page, from 0.")
 @click.option("--dpi", type=click.IntRange(36, 300), help="Dots an inch of the picture; 110 by default.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 @connects
 def show(
-    document: str, collection: str, as_text: bool, page: int | None, image: str | None, chunk: int | None,
-    dpi: int | None, as_json: bool, connection: Connection,
+    document: str, collection: str, as_text: bool, page: int | None, image: str | None, picture: int | None,
+    chunk: int | None, dpi: int | None, as_json: bool, connection: Connection,
 ) -> None:
     """Show a DOCUMENT, named by its id or its source.
 
-    With --image, draw a page of it, and mark where a chunk stands.
+    With --image, draw a page of it, and mark where a chunk stands; or one of the pictures inside it.
     """
+    drawn = page is not None or chunk is not None or dpi is not None
+    if picture is not None and drawn:
+        raise Failure("--picture says all that --image draws", hint="leave out --page, --chunk and --dpi", exit_code=2)
     if image is not None:
         async def draw(client: Client) -> None:
-            from sourcier.cli.documents.originals import draw_page
+            from sourcier.cli.documents.originals import draw_page, draw_picture
 
             document_id = await identified(client, document, collection)
+            if picture is not None:
+                await draw_picture(client, document_id, picture=picture, image=image, as_json=as_json)
+                return
             await draw_page(
                 client, document_id, page=page or 0, image=image, dpi=dpi or 0, chunk=chunk, as_json=as_json
             )
 
         connection.run(draw)
         return
-    if page is not None or chunk is not None or dpi is not None:
-        raise Failure("--page, --chunk and --dpi say what --image draws", hint="add --image FILE.png", exit_code=2)
+    if drawn or picture is not None:
+        raise Failure(
+            "--page, --picture, --chunk and --dpi say what --image draws", hint="add --image FILE.png", exit_code=2
+        )
     if as_text:
         connection.run(lambda client: _write_text(client, document, collection, as_json=as_json))
         return

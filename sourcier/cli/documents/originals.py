@@ -59,6 +59,19 @@ async def draw_page(
         click.echo(f"marked chunk {chunk}: {counted(header.marked, 'rectangle')}")
 
 
+async def draw_picture(client: Client, document_id: str, *, picture: int, image: str, as_json: bool) -> None:
+    """Write a picture inside a document to a path, as PNG."""
+    found = await client.page_image(document_id, picture=picture)
+    header = found.header
+    with whole_file(Path(image)) as file:
+        file.write(found.png)
+    if as_json:
+        click.echo(json_line(header))
+        return
+    where = f" on page {header.page}" if header.page else ""
+    click.echo(f"picture {picture}{where}, {header.width} × {header.height} pixels, to {printable(image)}")
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that takes the path's place once all of it is written; raise Failure where it cannot be."""

@@ -64,7 +64,21 @@ _SENTENCES = {
         ("text that nobody can read, left out", "texts that nobody can read, left out"),
         ("texte illisible, laissé de côté", "textes illisibles, laissés de côté"),
     ),
-    "pictures": (("picture not described", "pictures not described"), ("image non décrite", "images non décrites")),
+    "pictures": (
+        ("picture without text or description", "pictures without text or description"),
+        ("image sans texte ni description", "images sans texte ni description"),
+    ),
+    "pictures_not_read": (
+        ("picture that could not be read", "pictures that could not be read"),
+        ("image qui n'a pas pu être lue", "images qui n'ont pas pu être lues"),
+    ),
+    "pictures_left_out": (
+        ("picture left out", "pictures left out"), ("image laissée de côté", "images laissées de côté"),
+    ),
+    "descriptions_failed": (
+        ("picture that the vision model did not describe", "pictures that the vision model did not describe"),
+        ("image que le modèle de vision n'a pas décrite", "images que le modèle de vision n'a pas décrites"),
+    ),
     "formulas_without_value": (
         ("formula without a stored value", "formulas without a stored value"),
         ("formule sans valeur enregistrée", "formules sans valeur enregistrée"),

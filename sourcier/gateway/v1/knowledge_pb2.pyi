@@ -1465,6 +1465,7 @@ class GetPageImageRequest(_message.Message):
     END_FIELD_NUMBER: _builtins.int
     RECTANGLES_FIELD_NUMBER: _builtins.int
     CHUNK_INDEX_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document's id."""
     version_id: _builtins.str
@@ -1481,6 +1482,8 @@ class GetPageImageRequest(_message.Message):
     """The place after its last character; 0 is the end of the chunk."""
     chunk_index: _builtins.int
     """The chunk by its place in the document, from 0, in the place of its id."""
+    picture: _builtins.int
+    """A picture inside the document in the place of a page: its number as places tell it, from 1; 0 for none."""
     @_builtins.property
     def rectangles(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Rectangle]:
         """Rectangles that are marked besides, at most 1,000."""
@@ -1497,10 +1500,11 @@ class GetPageImageRequest(_message.Message):
         end: _builtins.int = ...,
         rectangles: _abc.Iterable[_place_pb2.Rectangle] | None = ...,
         chunk_index: _builtins.int | None = ...,
+        picture: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_index", b"chunk_index"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "dpi", b"dpi", "end", b"end", "page", b"page", "rectangles", b"rectangles", "start", b"start", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "document_id", b"document_id", "dpi", b"dpi", "end", b"end", "page", b"page", "picture", b"picture", "rectangles", b"rectangles", "start", b"start", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__chunk_index: _TypeAlias = _typing.Literal["chunk_index"]  # noqa: Y015
     _WhichOneofArgType__chunk_index: _TypeAlias = _typing.Literal["_chunk_index", b"_chunk_index"]  # noqa: Y015
@@ -1528,9 +1532,9 @@ class PageImageHeader(_message.Message):
     version_id: _builtins.str
     """The version that was drawn."""
     page: _builtins.int
-    """The page, from 1."""
+    """The page, from 1; of a picture that it stands on, 0 where the format has none."""
     page_count: _builtins.int
-    """How many pages the document has."""
+    """How many pages the document has; 0 of a picture."""
     width: _builtins.int
     """Width of the picture in pixels."""
     height: _builtins.int

@@ -209,8 +209,9 @@ class KnowledgeServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPageImage(self, request, context):
-        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
-        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand; or one of the pictures
+        inside it, of any format. INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`)
+        and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -41,8 +41,9 @@ class KnowledgeServiceStub:
     GetOriginal: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetOriginalRequest, _knowledge_pb2.GetOriginalResponse]
     """Streams the file that a document was read from, or a part of it. NOT_FOUND for a version that is not kept any more."""
     GetPageImage: _aio.UnaryStreamMultiCallable[_knowledge_pb2.GetPageImageRequest, _knowledge_pb2.GetPageImageResponse]
-    """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
-    page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+    """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand; or one of the pictures
+    inside it, of any format. INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`)
+    and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
     """
     LocatePassage: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LocatePassageRequest, _knowledge_pb2.LocatePassageResponse]
     """Tells where a chunk, or a part of its text, stands in the file it was read from."""
@@ -158,8 +159,9 @@ class KnowledgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _knowledge_pb2.GetPageImageRequest,
         context: _aio.ServicerContext[_knowledge_pb2.GetPageImageRequest, _abc.AsyncIterator[_knowledge_pb2.GetPageImageResponse]],
     ) -> _abc.AsyncIterator[_knowledge_pb2.GetPageImageResponse]:
-        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand. INVALID_ARGUMENT for a
-        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """Draws a page of a document as a PNG, and marks on it where a chunk or given rectangles stand; or one of the pictures
+        inside it, of any format. INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`)
+        and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
         """
 
     @_abc_1.abstractmethod

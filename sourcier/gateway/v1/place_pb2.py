@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/gateway/v1/place.proto\x12\x13sourcier.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\"E\n\tRectangle\x12\x0c\n\x04left\x18\x01 \x01(\x02\x12\x0b\n\x03top\x18\x02 \x01(\x02\x12\r\n\x05width\x18\x03 \x01(\x02\x12\x0e\n\x06height\x18\x04 \x01(\x02\"\xc2\x02\n\x05Place\x12.\n\x04page\x18\x01 \x01(\x0b\x32\x1e.sourcier.gateway.v1.PagePlaceH\x00\x12\x30\n\x05\x63\x65lls\x18\x02 \x01(\x0b\x32\x1f.sourcier.gateway.v1.CellsPlaceH\x00\x12\x30\n\x05slide\x18\x03 \x01(\x0b\x32\x1f.sourcier.gateway.v1.SlidePlaceH\x00\x12:\n\nparagraphs\x18\x04 \x01(\x0b\x32$.sourcier.gateway.v1.ParagraphsPlaceH\x00\x12\x30\n\x05lines\x18\x05 \x01(\x0b\x32\x1f.sourcier.gateway.v1.LinesPlaceH\x00\x12.\n\x04time\x18\x06 \x01(\x0b\x32\x1e.sourcier.gateway.v1.TimePlaceH\x00\x42\x07\n\x05where\"}\n\tPagePlace\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05label\x18\x02 \x01(\t\x12\r\n\x05width\x18\x03 \x01(\x02\x12\x0e\n\x06height\x18\x04 \x01(\x02\x12\x32\n\nrectangles\x18\x05 \x03(\x0b\x32\x1e.sourcier.gateway.v1.Rectangle\"*\n\nCellsPlace\x12\r\n\x05sheet\x18\x01 \x01(\t\x12\r\n\x05range\x18\x02 \x01(\t\"\x1c\n\nSlidePlace\x12\x0e\n\x06number\x18\x01 \x01(\r\".\n\x0fParagraphsPlace\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\")\n\nLinesPlace\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"]\n\tTimePlace\x12(\n\x05start\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Durationb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/gateway/v1/place.proto\x12\x13sourcier.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\"E\n\tRectangle\x12\x0c\n\x04left\x18\x01 \x01(\x02\x12\x0b\n\x03top\x18\x02 \x01(\x02\x12\r\n\x05width\x18\x03 \x01(\x02\x12\x0e\n\x06height\x18\x04 \x01(\x02\"\xd3\x02\n\x05Place\x12.\n\x04page\x18\x01 \x01(\x0b\x32\x1e.sourcier.gateway.v1.PagePlaceH\x00\x12\x30\n\x05\x63\x65lls\x18\x02 \x01(\x0b\x32\x1f.sourcier.gateway.v1.CellsPlaceH\x00\x12\x30\n\x05slide\x18\x03 \x01(\x0b\x32\x1f.sourcier.gateway.v1.SlidePlaceH\x00\x12:\n\nparagraphs\x18\x04 \x01(\x0b\x32$.sourcier.gateway.v1.ParagraphsPlaceH\x00\x12\x30\n\x05lines\x18\x05 \x01(\x0b\x32\x1f.sourcier.gateway.v1.LinesPlaceH\x00\x12.\n\x04time\x18\x06 \x01(\x0b\x32\x1e.sourcier.gateway.v1.TimePlaceH\x00\x12\x0f\n\x07picture\x18\x07 \x01(\rB\x07\n\x05where\"}\n\tPagePlace\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\r\n\x05label\x18\x02 \x01(\t\x12\r\n\x05width\x18\x03 \x01(\x02\x12\x0e\n\x06height\x18\x04 \x01(\x02\x12\x32\n\nrectangles\x18\x05 \x03(\x0b\x32\x1e.sourcier.gateway.v1.Rectangle\"*\n\nCellsPlace\x12\r\n\x05sheet\x18\x01 \x01(\t\x12\r\n\x05range\x18\x02 \x01(\t\"\x1c\n\nSlidePlace\x12\x0e\n\x06number\x18\x01 \x01(\r\".\n\x0fParagraphsPlace\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\")\n\nLinesPlace\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"]\n\tTimePlace\x12(\n\x05start\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Durationb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,17 +35,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECTANGLE']._serialized_start=88
   _globals['_RECTANGLE']._serialized_end=157
   _globals['_PLACE']._serialized_start=160
-  _globals['_PLACE']._serialized_end=482
-  _globals['_PAGEPLACE']._serialized_start=484
-  _globals['_PAGEPLACE']._serialized_end=609
-  _globals['_CELLSPLACE']._serialized_start=611
-  _globals['_CELLSPLACE']._serialized_end=653
-  _globals['_SLIDEPLACE']._serialized_start=655
-  _globals['_SLIDEPLACE']._serialized_end=683
-  _globals['_PARAGRAPHSPLACE']._serialized_start=685
-  _globals['_PARAGRAPHSPLACE']._serialized_end=731
-  _globals['_LINESPLACE']._serialized_start=733
-  _globals['_LINESPLACE']._serialized_end=774
-  _globals['_TIMEPLACE']._serialized_start=776
-  _globals['_TIMEPLACE']._serialized_end=869
+  _globals['_PLACE']._serialized_end=499
+  _globals['_PAGEPLACE']._serialized_start=501
+  _globals['_PAGEPLACE']._serialized_end=626
+  _globals['_CELLSPLACE']._serialized_start=628
+  _globals['_CELLSPLACE']._serialized_end=670
+  _globals['_SLIDEPLACE']._serialized_start=672
+  _globals['_SLIDEPLACE']._serialized_end=700
+  _globals['_PARAGRAPHSPLACE']._serialized_start=702
+  _globals['_PARAGRAPHSPLACE']._serialized_end=748
+  _globals['_LINESPLACE']._serialized_start=750
+  _globals['_LINESPLACE']._serialized_end=791
+  _globals['_TIMEPLACE']._serialized_start=793
+  _globals['_TIMEPLACE']._serialized_end=886
 # @@protoc_insertion_point(module_scope)

@@ -65,6 +65,11 @@ class Place(_message.Message):
     PARAGRAPHS_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
+    picture: _builtins.int
+    """The number of the picture in the document, from 1, where the text was read from a picture, or describes it; 0 for
+    text. A picture of a file whose place in it is not known has nothing else.
+    """
     @_builtins.property
     def page(self) -> Global___PagePlace:
         """On a page, of a PDF or of a picture."""
@@ -98,10 +103,11 @@ class Place(_message.Message):
         paragraphs: Global___ParagraphsPlace | None = ...,
         lines: Global___LinesPlace | None = ...,
         time: Global___TimePlace | None = ...,
+        picture: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "lines", b"lines", "page", b"page", "paragraphs", b"paragraphs", "slide", b"slide", "time", b"time", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "lines", b"lines", "page", b"page", "paragraphs", b"paragraphs", "slide", b"slide", "time", b"time", "where", b"where"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "lines", b"lines", "page", b"page", "paragraphs", b"paragraphs", "picture", b"picture", "slide", b"slide", "time", b"time", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_where: _TypeAlias = _typing.Literal["page", "cells", "slide", "paragraphs", "lines", "time"]  # noqa: Y015
     _WhichOneofArgType_where: _TypeAlias = _typing.Literal["where", b"where"]  # noqa: Y015

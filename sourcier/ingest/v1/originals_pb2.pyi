@@ -174,6 +174,7 @@ class DrawPageRequest(_message.Message):
     DPI_FIELD_NUMBER: _builtins.int
     RECTANGLES_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document's id."""
     version_id: _builtins.str
@@ -184,6 +185,8 @@ class DrawPageRequest(_message.Message):
     """Dots an inch, 36 to 300; 0 is 110."""
     text: _builtins.str
     """A text to look for and mark, where no rectangles are known; empty for none."""
+    picture: _builtins.int
+    """A picture inside the document in the place of a page: its number, from 1; 0 for none."""
     @_builtins.property
     def rectangles(self) -> _containers.RepeatedCompositeFieldContainer[Global___MarkedRectangle]:
         """What to mark."""
@@ -197,10 +200,11 @@ class DrawPageRequest(_message.Message):
         dpi: _builtins.int = ...,
         rectangles: _abc.Iterable[Global___MarkedRectangle] | None = ...,
         text: _builtins.str = ...,
+        picture: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "dpi", b"dpi", "page", b"page", "rectangles", b"rectangles", "text", b"text", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "dpi", b"dpi", "page", b"page", "picture", b"picture", "rectangles", b"rectangles", "text", b"text", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

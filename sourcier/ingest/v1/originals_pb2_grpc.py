@@ -64,8 +64,9 @@ class OriginalServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DrawPage(self, request, context):
-        """Draws a page of a document, in a process that is confined as those that read documents are. INVALID_ARGUMENT for a
-        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """Draws a page of a document, or a picture inside it, in a process that is confined as those that read documents are.
+        INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without
+        pages to draw (`DOCUMENT_UNSUPPORTED`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -24,8 +24,9 @@ class OriginalServiceStub:
     version is not kept any more.
     """
     DrawPage: _aio.UnaryStreamMultiCallable[_originals_pb2.DrawPageRequest, _originals_pb2.DrawPageResponse]
-    """Draws a page of a document, in a process that is confined as those that read documents are. INVALID_ARGUMENT for a
-    page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+    """Draws a page of a document, or a picture inside it, in a process that is confined as those that read documents are.
+    INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without
+    pages to draw (`DOCUMENT_UNSUPPORTED`).
     """
 
 class OriginalServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -50,8 +51,9 @@ class OriginalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _originals_pb2.DrawPageRequest,
         context: _aio.ServicerContext[_originals_pb2.DrawPageRequest, _abc.AsyncIterator[_originals_pb2.DrawPageResponse]],
     ) -> _abc.AsyncIterator[_originals_pb2.DrawPageResponse]:
-        """Draws a page of a document, in a process that is confined as those that read documents are. INVALID_ARGUMENT for a
-        page that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without pages to draw (`DOCUMENT_UNSUPPORTED`).
+        """Draws a page of a document, or a picture inside it, in a process that is confined as those that read documents are.
+        INVALID_ARGUMENT for a page or a picture that the document lacks (`DOCUMENT_PAGE_ABSENT`) and for a format without
+        pages to draw (`DOCUMENT_UNSUPPORTED`).
         """
 
 def add_OriginalServiceServicer_to_server(servicer: OriginalServiceServicer, server: _aio.Server) -> None: ...

@@ -25,7 +25,8 @@ SEED_VARIABLE = "SOURCIER_FAILPOINTS_SEED"
 
 NAMES = (
     "consume.after-fetch", "consume.before-acknowledge", "parse.after-work", "parse.after-publish",
-    "ocr.after-page", "ocr.after-work", "ocr.after-publish", "speech.after-page", "speech.after-work",
+    "ocr.after-page", "ocr.after-description", "ocr.after-work", "ocr.after-publish", "speech.after-page",
+    "speech.after-work",
     "speech.after-publish", "members.after-store", "members.before-commit",
     "members.after-commit", "chunk.after-work", "chunk.between-batches", "embed.before-work", "embed.after-work",
     "embed.after-publish", "index.before-commit", "index.after-commit", "relay.after-publish", "collect.after-copy",

@@ -28,7 +28,13 @@ from sourcier.services.ingest.api.documents import IngestServer
 from sourcier.services.ingest.api.originals import OriginalServer
 from sourcier.services.ingest.api.spaces import SpaceServer
 from sourcier.services.ingest.api.transfer import TransferServer
-from sourcier.services.ingest.components import assemble, own_store, recogniser_pool, transcriber_pool
+from sourcier.services.ingest.components import (
+    assemble,
+    own_store,
+    recogniser_pool,
+    transcriber_pool,
+    vision_endpoint,
+)
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.settings import IngestSettings
@@ -79,6 +85,8 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         )
         recognisers = await opened.enter_async_context(recogniser_pool(settings)) if settings.recognises else None
         transcribers = await opened.enter_async_context(transcriber_pool(settings)) if settings.transcribes else None
+        endpoint = vision_endpoint(settings)
+        vision = await opened.enter_async_context(endpoint) if endpoint else None
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
@@ -93,7 +101,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             settings, database=database, jetstream=jetstream, objects=objects,
             parsers=pool if parses else None, drawers=pool,
             tokens=default.tokens, space_id=default.space_id, dimension=default.dimension, further_spaces=further,
-            enriching=enriching, recognisers=recognisers, transcribers=transcribers,
+            enriching=enriching, recognisers=recognisers, transcribers=transcribers, vision=vision,
         )
         server.add(ingest_pb2_grpc.add_IngestServiceServicer_to_server, IngestServer(parts), SERVICE_NAME)
         server.add(originals_pb2_grpc.add_OriginalServiceServicer_to_server, OriginalServer(parts),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sourcier.services.chassis.errors import ModelInvalid
 from sourcier.services.chassis.models.store import ModelStore
@@ -35,6 +35,9 @@ from sourcier.services.ingest.tokens import Tokens
 from sourcier.services.ingest.upkeep.index_building import IndexBuilding
 from sourcier.services.ingest.upkeep.space_builder import SpaceBuilder
 
+if TYPE_CHECKING:
+    from sourcier.services.ingest.stages.by_parts.vision_endpoint import VisionEndpoint
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
@@ -49,6 +52,8 @@ class Parts:
     """Who reads pages by OCR; None where this process does not."""
     transcribers: Transcribers | None
     """Who hears recordings; None where this process does not."""
+    vision: VisionEndpoint | None
+    """Who describes pictures; None where nobody does."""
     drawers: ParserPool
     """Who draws pages: the parsers, where this process has some."""
     tokens: Tokens
@@ -87,6 +92,7 @@ def assemble(
     enriching: EnrichingPeers | None = None,
     recognisers: Recognisers | None = None,
     transcribers: Transcribers | None = None,
+    vision: VisionEndpoint | None = None,
 ) -> Parts:
     """Make the domain objects; no I/O but the reading of the rules' file."""
     spaces = CountedSpaces((CountedSpace(space_id, dimension, tokens), *further_spaces))
@@ -117,9 +123,8 @@ def assemble(
     return Parts(
         settings=settings, database=database, jetstream=jetstream, objects=objects, parsers=parsers,
         drawers=drawers or parsers or ParserPool(started=False), recognisers=recognisers, transcribers=transcribers,
-        tokens=tokens,
-        space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent, intake=intake,
-        removal=removal, members=Members(database, objects, intake, removal, relay),
+        vision=vision, tokens=tokens, space_id=space_id, dimension=dimension, spaces=spaces, relay=relay, recent=recent,
+        intake=intake, removal=removal, members=Members(database, objects, intake, removal, relay),
         progress=Progress(database, jetstream), buckets=buckets, collector=collector,
         reconciler=Reconciler(database, buckets, collector, relay, every_seconds=settings.reconcile_seconds),
         index_building=index_building, space_builder=SpaceBuilder(database, jetstream, spaces, index_building),
@@ -136,6 +141,19 @@ def recogniser_pool(settings: IngestSettings) -> Recognisers:
         **settings.picture_limits,  # type: ignore[arg-type]
     )
     return Recognisers(concurrency=settings.ocr_slots, threads=settings.ocr_threads, limits=limits)
+
+
+def vision_endpoint(settings: IngestSettings) -> VisionEndpoint | None:
+    """Return who describes pictures, not yet open; None where nobody does."""
+    if not (settings.vision and settings.recognises):
+        return None
+    # With it comes an HTTP client, which a service without an endpoint does not load.
+    from sourcier.services.ingest.stages.by_parts.vision_endpoint import VisionEndpoint
+
+    return VisionEndpoint(
+        settings.vision_url, key=settings.vision_api_key.get_secret_value(), model=settings.vision_model,
+        seconds_max=settings.vision_seconds_max, concurrency=settings.vision_concurrency,
+    )
 
 
 def transcriber_pool(settings: IngestSettings) -> Transcribers:

@@ -68,6 +68,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddedPicture:
+    """A picture inside a document, as its file: its number, from 1, and what tells it from others."""
+
+    number: int
+    fingerprint: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """What parsing hands on: a title, the cleaned text and its structure."""
 
@@ -82,7 +91,8 @@ class ParsedDocument:
     """Whether the title is the document's own; otherwise it is its file's name, and not that of a copy's."""
     scanned: tuple[int, ...] = ()
     """Pages that OCR has still to read. They are not part of the artefact: one is kept of whole documents alone."""
-
+    pictures: tuple[EmbeddedPicture, ...] = ()
+    """The files of pictures that OCR has still to read, where it is they that are `scanned`; not in the artefact."""
     recorded: bool = False
     """Whether it is a recording that speech recognition has still to hear: there is nothing of it yet."""
     places: PlaceMap = field(default_factory=PlaceMap)

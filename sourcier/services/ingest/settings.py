@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from sourcier.services.chassis.settings import (
     ModelSettings,
@@ -63,7 +64,7 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     ocr_memory_bytes_max: int = Field(default=3072 * MEBIBYTE, ge=1024 * MEBIBYTE)
     """Most address space of a process that reads pages; about a third of it is used."""
     pictures: bool = True
-    """Whether OCR looks for text in the pictures of PDF pages that have a text layer; needs `ocr`."""
+    """Whether OCR looks for text in the pictures of documents that have a text of their own; needs `ocr`."""
     picture_width_min: int = Field(default=200, ge=0)
     """Narrower pictures, in pixels, are decoration; 0 takes all."""
     picture_height_min: int = Field(default=200, ge=0)
@@ -74,6 +75,23 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Pictures whose longer side is more times the shorter one are decoration; 0 takes all."""
     ocr_pages_max: int = Field(default=2_000, ge=1)
     """Most scanned pages of a document that are read; further ones are told as pages without text."""
+    pictures_max: int = Field(default=300, ge=1)
+    """Most pictures of a document that are read; further ones are told."""
+    pictures_bytes_max: int = Field(default=256 * MEBIBYTE, ge=1)
+    """Most bytes of all pictures of a document that is no PDF; further ones are told."""
+    vision: bool = False
+    """Whether pictures are described by a vision model: the stage `ocr` asks the endpoint below. Documents leave this
+    machine then, as pictures."""
+    vision_url: str = ""
+    """An OpenAI-compatible endpoint that describes pictures: its address up to `/v1`."""
+    vision_api_key: SecretStr = SecretStr("")
+    """The key that the endpoint asks for; empty for none."""
+    vision_model: str = ""
+    """The endpoint's name of its model."""
+    vision_seconds_max: float = Field(default=60, gt=0, le=600)
+    """Longest time of one call, for one picture."""
+    vision_concurrency: int = Field(default=2, ge=1, le=64)
+    """Pictures that are being described at once, over all documents of this process."""
     speech: bool = False
     """Whether recordings are read by speech recognition: the parse stage hands them to a process that runs the stage
     `speech`. Without it they are refused. Needs a model in the store, or an endpoint."""
@@ -187,6 +205,15 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
             raise ValueError(f"unknown stage {', '.join(unknown)}; name some of {', '.join(STAGES)}")
         return value
 
+    @model_validator(mode="after")
+    def _vision_has_an_endpoint(self) -> Self:
+        if self.vision and not (self.vision_url and self.vision_model):
+            raise ValueError(
+                "SOURCIER_INGEST_VISION is on, and nobody describes pictures: set SOURCIER_INGEST_VISION_URL and "
+                "SOURCIER_INGEST_VISION_MODEL, or switch it off"
+            )
+        return self
+
     @property
     def embed_model_names(self) -> tuple[str, ...]:
         """The embedding models, that of new collections first."""
@@ -213,7 +240,8 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
         return {
             "pictures": self.pictures, "picture_width_min": self.picture_width_min,
             "picture_height_min": self.picture_height_min, "picture_pixels_min": self.picture_pixels_min,
-            "picture_ratio_max": self.picture_ratio_max,
+            "picture_ratio_max": self.picture_ratio_max, "pictures_max": self.pictures_max,
+            "pictures_bytes_max": self.pictures_bytes_max,
         }
 
     @property

@@ -15,10 +15,12 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 3
+PARSER_VERSION = 4
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
-OCR_VERSION = 1
+OCR_VERSION = 2
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
+VISION_VERSION = 1
+"""Raised when a vision model is asked otherwise: pictures that were described before are then described again."""
 SPEECH_VERSION = 1
 """Raised when recordings are cut or heard otherwise: parts that were heard before are then heard again."""
 PARSER_AND_ARTEFACT_VERSION = f"{PARSER_VERSION}.{ARTEFACT_VERSION}"
@@ -49,6 +51,13 @@ def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_typ
 def page_key(*, tenant: str, content_sha256: bytes, number: int) -> str:
     """Return the key of what OCR read of a page of a content."""
     return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}ocr-{OCR_VERSION}/{number}.json.gz"
+
+
+def description_key(*, tenant: str, content_sha256: bytes, model: str, fingerprint: str) -> str:
+    """Return the key of what a vision model says of a picture of a content; another model is asked again."""
+    prefix = artefacts_prefix(tenant=tenant, content_sha256=content_sha256)
+    digest = hashlib.sha256(model.encode()).hexdigest()[:12]
+    return f"{prefix}vision-{VISION_VERSION}-{digest}/{fingerprint}.json.gz"
 
 
 def transcript_key(*, tenant: str, content_sha256: bytes, recogniser: str, number: int) -> str:

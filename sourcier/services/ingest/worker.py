@@ -8,7 +8,9 @@ from sourcier.services.chassis.lifecycle import Stopping, Worker
 from sourcier.services.ingest.chunking.cutting import CuttingLimits
 from sourcier.services.ingest.components import Parts
 from sourcier.services.ingest.enriching.peers import EnrichingPeers
+from sourcier.services.ingest.stages.by_parts.describing import Describing
 from sourcier.services.ingest.stages.by_parts.ocr import OcrStage
+from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
 from sourcier.services.ingest.stages.by_parts.speech import SpeechStage
 from sourcier.services.ingest.stages.chunk import ChunkStage
 from sourcier.services.ingest.stages.enrich import EnrichStage
@@ -53,7 +55,10 @@ def pipeline(parts: Parts) -> list[Worker]:
         )
         workers.append(stage.consumer(slots=settings.parse_slots))
     if parts.recognisers is not None:
-        ocr = OcrStage(jetstream, database, parts.objects, parts.recognisers, parts.progress)
+        describing = _describing(parts, parts.recognisers)
+        ocr = OcrStage(
+            jetstream, database, parts.objects, parts.recognisers, parts.progress, describing=describing
+        )
         workers.append(ocr.consumer(slots=settings.ocr_slots))
     if parts.transcribers is not None:
         speech = SpeechStage(jetstream, database, parts.objects, parts.transcribers, parts.progress)
@@ -71,6 +76,10 @@ def pipeline(parts: Parts) -> list[Worker]:
     if "enrich" in stages and parts.enriching is not None:
         workers += _enriching(parts, parts.enriching)
     return workers
+
+
+def _describing(parts: Parts, recognisers: Recognisers) -> Describing | None:
+    return Describing(parts.vision, recognisers, parts.objects) if parts.vision is not None else None
 
 
 def _enriching(parts: Parts, peers: EnrichingPeers) -> list[Worker]:

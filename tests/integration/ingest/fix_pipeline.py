@@ -243,14 +243,15 @@ async def ingesting(
     *, database_url: str, nats_url: str, prefix: str, bucket: S3Bucket, stages: str = "accept,parse,chunk,index",
     default_space: EmbeddingSpace | None = None, further_spaces: Sequence[EmbeddingSpace] = (),
     tokens: Tokens | None = None, further_tokens: Tokens | None = None, enriching: EnrichingPeers | None = None,
-    parsers: Any = None, recognisers: Any = None, transcribers: Any = None, **options: Any,
+    parsers: Any = None, recognisers: Any = None, transcribers: Any = None,
+    vision: Any = None, **options: Any,
 ) -> AsyncIterator[Pipeline]:
     """Run the service with the stages named; without any, nothing moves but what the test moves.
 
     `further_spaces` are counted, too. The test's own space has an embedder; one that the test names (`default_space`),
     and the further ones, are for the test to embed into; `enriching` makes knowledge units; `parsers` read documents in
-    the place of `PlainParsers`, `recognisers` read scanned pages, `transcribers` hear recordings. `options` are set
-    up as settings of the ingest service.
+    the place of `PlainParsers`, `recognisers` read scanned pages, `transcribers` hear recordings, `vision` describes
+    pictures. `options` are set up as settings of the ingest service.
     """
     settings = IngestSettings(**{
         "nats_url": nats_url, "postgres_url": database_url, "subject_prefix": prefix, "stages": stages or "accept",
@@ -279,6 +280,7 @@ async def ingesting(
                 for space in further_spaces
             ],
             enriching=enriching, recognisers=recognisers, transcribers=transcribers,
+            vision=vision,
         )
         server = await stack.enter_async_context(
             Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=64)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from PIL import Image
+
 WIDTH, HEIGHT = 595, 842
 _FONTS = {"F1": "Helvetica", "F2": "Helvetica-Bold", "F3": "Times-Roman"}
 
@@ -70,6 +72,15 @@ class PageMaker:
     def picture(self, x0: float, y0: float, x1: float, y1: float) -> PageMaker:
         """Draw a grey picture of one pixel."""
         self._content.append(f"q {x1 - x0} 0 0 {y1 - y0} {x0} {HEIGHT - y1} cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q")
+        return self
+
+    def image(self, x0: float, y0: float, x1: float, y1: float, drawn: Image.Image) -> PageMaker:
+        """Draw a picture, in grey."""
+        grey = drawn.convert("L")
+        self._content.append(
+            f"q {x1 - x0} 0 0 {y1 - y0} {x0} {HEIGHT - y1} cm BI /W {grey.width} /H {grey.height} /CS /G /BPC 8 "
+            f"/F /AHx ID {grey.tobytes().hex()}> EI Q"
+        )
         return self
 
     def grid(self, xs: Sequence[float], ys: Sequence[float]) -> PageMaker:

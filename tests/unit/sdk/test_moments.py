@@ -36,5 +36,14 @@ def test_a_source_is_named_with_its_moment(monkeypatch: pytest.MonkeyPatch, loca
     assert place("Réunion", "reunion.pdf", 3, [PAGE]) == "Réunion, page 3 (reunion.pdf)"
 
 
+@pytest.mark.parametrize(("locale", "shown"), [("fr_FR.UTF-8", "image"), ("C.UTF-8", "picture")])
+def test_what_a_picture_says_is_cited_as_such(monkeypatch: pytest.MonkeyPatch, locale: str, shown: str) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    drawn = place_pb2.Place(page=place_pb2.PagePlace(number=3), picture=2)
+    assert place("Bilan", "bilan.pdf", 3, [drawn]) == f"Bilan, {shown}, page 3 (bilan.pdf)"
+    assert place("Guide", "guide.epub", 0, [place_pb2.Place(picture=1)]) == f"Guide, {shown} (guide.epub)"
+    assert name(answer_pb2.Citation(title="Bilan", page=3, places=[drawn])) == "Bilan, image, p. 3"
+
+
 def test_chat_clients_are_told_the_moment() -> None:
     assert name(answer_pb2.Citation(title="Réunion", places=[SAID])) == "Réunion, à 12 min 40 s"

@@ -17,11 +17,15 @@ async function draw(reference: Reference, page: number, signal: AbortSignal): Pr
   const rectangles = reference.places.flatMap(({ where }) => (where.case === "page" && where.value.number === page ? where.value.rectangles : []));
   let header: PageImageHeader | null = null;
   const pieces: BlobPart[] = [];
-  const request = {
-    documentId: reference.documentId, versionId: reference.versionId, page, dpi: DPI, rectangles,
-    // Without places that were kept the service looks for the text.
-    ...(rectangles.length || !reference.chunkId ? {} : { chunkId: reference.chunkId, start: reference.start, end: reference.end }),
-  };
+  const inside = reference.places.find((place) => place.picture && place.where.case !== "page");
+  const request = inside
+    // A picture inside a file without pages to draw is shown itself.
+    ? { documentId: reference.documentId, versionId: reference.versionId, picture: inside.picture }
+    : {
+      documentId: reference.documentId, versionId: reference.versionId, page, dpi: DPI, rectangles,
+      // Without places that were kept the service looks for the text.
+      ...(rectangles.length || !reference.chunkId ? {} : { chunkId: reference.chunkId, start: reference.start, end: reference.end }),
+    };
   for await (const { part } of knowledge.getPageImage(request, { signal })) {
     if (part.case === "header") header = part.value;
     else if (part.case === "data") pieces.push(new Uint8Array(part.value));
@@ -57,15 +61,15 @@ export function PagePicture({ reference, onNone }: { reference: Reference; onNon
       {cited && reference.chunkId && header.marking === Marking.UNSPECIFIED && <p class="hint">{words.notMarkedPicture}</p>}
       {header.marking === Marking.TEXT && <p class="quiet">{words.markedByText}</p>}
       <div class="bar">
-        <span class="bar">
+        {header.pageCount > 0 && <span class="bar">
           <button type="button" disabled={page.value <= 1} onClick={() => (page.value -= 1)} aria-label={words.previousPage}>‹</button>
           <span>{words.pageOf(header.page, header.pageCount)}</span>
           <button type="button" disabled={page.value >= header.pageCount} onClick={() => (page.value += 1)} aria-label={words.nextPage}>›</button>
-        </span>
+        </span>}
         <button type="button" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>{large.value ? words.zoomOut : words.zoomIn}</button>
       </div>
       <div class="sheet" tabIndex={0} role="group" aria-label={words.picture}>
-        <img src={url} width={header.width} height={header.height} alt={words.picturedAs(header.page, reference.title || reference.source)} />
+        <img src={url} width={header.width} height={header.height} alt={header.pageCount ? words.picturedAs(header.page, reference.title || reference.source) : words.image} />
       </div>
     </section>
   );

@@ -24,7 +24,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const change = useSignal<Change>(reference.documentId ? "unknown" : "same");
   // The page as it looks, where the source has pages; a format without a picture of them shows its text.
-  const tab = useSignal<"picture" | "text">(reference.page > 0 && reference.documentId ? "picture" : "text");
+  const tab = useSignal<"picture" | "text">((reference.page > 0 || reference.places.some(({ picture }) => picture)) && reference.documentId ? "picture" : "text");
   const pictured = useSignal(tab.value === "picture");
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });

@@ -71,9 +71,13 @@ class Originals:
                 f"rectangles has {len(request.rectangles):,}; send at most {RECTANGLES_MAX:,}", field="rectangles")
         asked = originals_pb2.DrawPageRequest(
             document_id=request.document_id, version_id=request.version_id, page=request.page, dpi=request.dpi,
+            picture=request.picture,
             rectangles=[_marked(Rectangle(each.left, each.top, each.width, each.height))
                         for each in request.rectangles],
         )
+        marks = request.chunk_id or request.HasField("chunk_index") or request.rectangles
+        require(not (request.picture and (marks or request.page)),
+                "picture comes with a page or something to mark; ask for one of them", field="picture")
         if request.chunk_id or request.HasField("chunk_index"):
             await self._mark_chunk(request, asked, tenant=tenant_of(context))
         asked.page = asked.page or 1

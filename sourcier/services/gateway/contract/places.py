@@ -14,6 +14,7 @@ from sourcier.services.chassis import telemetry
 from sourcier.services.index.places import encoding
 from sourcier.services.index.places.place import (
     CellsPlace,
+    FilePlace,
     LinesPlace,
     PagePlace,
     ParagraphsPlace,
@@ -82,21 +83,23 @@ def _places(encoded: bytes, *, words: bool) -> PlaceMap:
 
 def _message(place: Place) -> place_pb2.Place:
     match place:
-        case PagePlace(number, label, width, height, rectangles):
-            return place_pb2.Place(page=place_pb2.PagePlace(
+        case PagePlace(number, label, width, height, rectangles, picture):
+            return place_pb2.Place(picture=picture, page=place_pb2.PagePlace(
                 number=number, label=label, width=width, height=height, rectangles=[
                     place_pb2.Rectangle(left=left, top=top, width=wide, height=high)
                     for left, top, wide, high in rectangles
                 ],
             ))
-        case CellsPlace(sheet, cells):
-            return place_pb2.Place(cells=place_pb2.CellsPlace(sheet=sheet, range=cells))
-        case SlidePlace(number):
-            return place_pb2.Place(slide=place_pb2.SlidePlace(number=number))
-        case ParagraphsPlace(first, last):
-            return place_pb2.Place(paragraphs=place_pb2.ParagraphsPlace(first=first, last=last))
-        case LinesPlace(first, last):
-            return place_pb2.Place(lines=place_pb2.LinesPlace(first=first, last=last))
+        case CellsPlace(sheet, cells, picture):
+            return place_pb2.Place(picture=picture, cells=place_pb2.CellsPlace(sheet=sheet, range=cells))
+        case SlidePlace(number, picture):
+            return place_pb2.Place(picture=picture, slide=place_pb2.SlidePlace(number=number))
+        case ParagraphsPlace(first, last, picture):
+            return place_pb2.Place(picture=picture, paragraphs=place_pb2.ParagraphsPlace(first=first, last=last))
+        case LinesPlace(first, last, picture):
+            return place_pb2.Place(picture=picture, lines=place_pb2.LinesPlace(first=first, last=last))
+        case FilePlace(picture):
+            return place_pb2.Place(picture=picture)
         case TimePlace(start, end):
             return place_pb2.Place(time=place_pb2.TimePlace(start=_duration(start), end=_duration(end)))
 

@@ -12,6 +12,8 @@ from itertools import islice
 from sourcier.services.index.places.place_map import Edges, Frame, Kind, PlaceMap, Stretch
 
 VERSION = 1
+PICTURES_VERSION = 2
+"""Of a map with a picture: each frame has a number more. Maps without one stay what earlier releases read."""
 CHUNK_BYTES_MAX = 16 * 1024
 """Of one chunk; what takes more is kept without words, and then cut at its end."""
 _SHIFT_MAX = 28
@@ -34,11 +36,14 @@ def encode_bounded(places: PlaceMap) -> bytes:
 
 def encode(places: PlaceMap) -> bytes:
     """Return a map's bytes."""
-    numbers: list[int] = [VERSION, len(places.frames)]
+    pictured = any(frame.picture for frame in places.frames)
+    numbers: list[int] = [PICTURES_VERSION if pictured else VERSION, len(places.frames)]
     names: list[bytes] = []
     for frame in places.frames:
         name = frame.name.encode()
         numbers += (frame.kind, frame.number, frame.width, frame.height, len(name))
+        if pictured:
+            numbers.append(frame.picture)
         names.append(name)
     numbers.append(len(places.stretches))
     words: list[int] = []
@@ -62,11 +67,15 @@ def decode(data: bytes, *, words: bool = True) -> PlaceMap:
     if not data:
         return PlaceMap()
     reader = _Reader(data)
-    if reader.count() != VERSION:
+    version = reader.count()
+    if version not in (VERSION, PICTURES_VERSION):
         raise ValueError("place map of another version")
-    frames = list(_groups(reader.numbers(5 * reader.count()), 5))
+    size = 6 if version == PICTURES_VERSION else 5
+    frames = list(_groups(reader.numbers(size * reader.count()), size))
     heads = list(_groups(reader.numbers(8 * reader.count()), 8))
-    made = tuple(Frame(Kind(k), n, reader.text(length), w, h) for k, n, w, h, length in frames)
+    made = tuple(
+        Frame(Kind(k), n, reader.text(length), w, h, *picture) for k, n, w, h, length, *picture in frames
+    )
     edges = _groups(reader.numbers(4 * sum(head[7] for head in heads)) if words else (), 4)
     stretches: list[Stretch] = []
     at = frame = a = b = c = d = 0

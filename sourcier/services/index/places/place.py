@@ -26,6 +26,8 @@ class PagePlace:
     width: float = 0.0
     height: float = 0.0
     rectangles: tuple[Rectangle, ...] = ()
+    picture: int = 0
+    """The number of the picture in the document, from 1, that the text was read from; 0 for text. So in all places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class CellsPlace:
 
     sheet: str
     range: str
+    picture: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class SlidePlace:
     """A slide, from 1."""
 
     number: int
+    picture: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class ParagraphsPlace:
 
     first: int
     last: int
+    picture: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class LinesPlace:
 
     first: int
     last: int
+    picture: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,14 @@ class TimePlace:
     end_milliseconds: int
 
 
-Place = PagePlace | CellsPlace | SlidePlace | ParagraphsPlace | LinesPlace | TimePlace
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A picture of a file whose place in it is not known."""
+
+    picture: int
+
+
+Place = FilePlace | PagePlace | CellsPlace | SlidePlace | ParagraphsPlace | LinesPlace | TimePlace
 
 
 def column_name(column: int) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sourcier.services.index.places.place import (
     CellsPlace,
+    FilePlace,
     LinesPlace,
     PagePlace,
     ParagraphsPlace,
@@ -43,6 +44,8 @@ class Kind(IntEnum):
     TIME = 6
     TURNED_PAGE = 7
     """A page whose lines run from top to bottom or from bottom to top, as it is shown."""
+    FILE = 8
+    """A file of which no finer place is known; told of pictures alone."""
 
 
 class Frame(NamedTuple):
@@ -56,6 +59,8 @@ class Frame(NamedTuple):
     width: int = 0
     height: int = 0
     """Of a page, in tenths of a point."""
+    picture: int = 0
+    """The number of the picture that the text was read from, from 1; 0 for text."""
 
 
 class Edges(NamedTuple):
@@ -160,15 +165,21 @@ def _place(frame: Frame, stretches: Sequence[Stretch]) -> Place:
     match frame.kind:
         case Kind.PAGE | Kind.TURNED_PAGE:
             rectangles = rectangles_of(stretches, turned=frame.kind is Kind.TURNED_PAGE)
-            return PagePlace(frame.number, frame.name, _points(frame.width), _points(frame.height), rectangles)
+            return PagePlace(
+                frame.number, frame.name, _points(frame.width), _points(frame.height), rectangles, frame.picture
+            )
         case Kind.CELLS:
-            return CellsPlace(frame.name, _cells([stretch for stretch in stretches if stretch.c]))
+            return CellsPlace(frame.name, _cells([stretch for stretch in stretches if stretch.c]), frame.picture)
         case Kind.SLIDE:
-            return SlidePlace(frame.number)
+            return SlidePlace(frame.number, frame.picture)
+        case Kind.FILE:
+            return FilePlace(frame.picture)
     first, last = min(stretch.a for stretch in stretches), max(stretch.b for stretch in stretches)
     if frame.kind is Kind.TIME:
         return TimePlace(first, last)
-    return LinesPlace(first, last) if frame.kind is Kind.LINES else ParagraphsPlace(first, last)
+    if frame.kind is Kind.LINES:
+        return LinesPlace(first, last, frame.picture)
+    return ParagraphsPlace(first, last, frame.picture)
 
 
 def _cells(stretches: Sequence[Stretch]) -> str:

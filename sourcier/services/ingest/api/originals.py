@@ -68,6 +68,7 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
         original = await self._original(request, context)
         drawing = {
             "page": request.page, "dpi": dpi, "text": request.text[:TEXT_CHARACTERS_MAX],
+            "picture": request.picture,
             "rectangles": [[each.left, each.top, each.width, each.height] for each in request.rectangles],
         }
         # Whoever waits for a turn holds no file yet.
@@ -78,7 +79,7 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
                 path, filename=original.filename, content_type=original.content_type, drawing=drawing
             )
         yield originals_pb2.DrawPageResponse(header=originals_pb2.PictureHeader(
-            version_id=original.version_id, page=request.page, size_bytes=len(picture.content), **picture.told
+            version_id=original.version_id, size_bytes=len(picture.content), **picture.told
         ))
         for start in range(0, len(picture.content), PIECE_BYTES):
             yield originals_pb2.DrawPageResponse(data=picture.content[start : start + PIECE_BYTES])

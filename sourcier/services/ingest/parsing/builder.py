@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from sourcier.services.chassis.cleaning import clean, clean_line
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentTooLarge
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, Block, BlockKind, Member, ParsedDocument, described
 from sourcier.services.ingest.parsing.limits import ParsingLimits
+from sourcier.services.ingest.parsing.pictures.passages import picture_text, warn
 from sourcier.services.ingest.parsing.placing.collector import PlaceCollector, Standing
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import squeeze_spaces
 from sourcier.services.ingest.parsing.unreadable import without_unreadable
 from sourcier.services.ingest.reading_warnings import PLACES_MAX, ReadingWarnings, WarningCode
 
+if TYPE_CHECKING:
+    # With it comes Pillow, which the service itself does not load.
+    from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
+
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
+
+
+@dataclass(frozen=True, slots=True)
+class _PicturePassage:
+    """A passage of a picture that waits for the end of its section."""
+
+    text: str
+    page: int
+    standing: Standing
 
 
 class DocumentBuilder:
     """Appends blocks; cleans each, keeps the headings above it, and refuses to grow without end."""
 
-    def __init__(self, limits: ParsingLimits) -> None:
+    def __init__(self, limits: ParsingLimits, *, pictures: EmbeddedPictures | None = None) -> None:
+        """Without `pictures`, those that are added are told alone."""
         self._limits = limits
+        self.pictures = pictures
+        self._waiting: list[_PicturePassage] = []
+        self._picture_standings: dict[int, Standing] = {}
         self._pieces: list[str] = []
         self._blocks: list[Block] = []
         self._length = 0
@@ -77,6 +97,7 @@ class DocumentBuilder:
         if not text:
             return
         if kind is BlockKind.HEADING:
+            self.end_section()
             self._enter_heading(max(level, 1), text)
         separator = self._separator(kind)
         if kind is BlockKind.LIST_ITEM:
@@ -88,15 +109,50 @@ class DocumentBuilder:
         path = tuple(heading for _, heading in self._headings)
         self._blocks.append(Block(kind, start, self._length, page, level, path))
 
+    def add_picture(
+        self, content: bytes | None, *, page: int = 0, place: str = "", alternative: str = "",
+        standing: Standing | None = None,
+    ) -> None:
+        """Take a picture out of the document; what was read of it follows the text of its section, not amid it.
+
+        Without content it is told alone. `place` is where it stands for people, where that is not its page.
+        """
+        place = place or (str(page) if page else "")
+        if self.pictures is None:
+            self.warnings.add(WarningCode.PICTURES, places=[place] if place else [])
+            return
+        taken, results = self.pictures.take(content, self.warnings, place=place), self.pictures.results
+        if taken is None or results is None:
+            return
+        result = results.of(taken.fingerprint, part=taken.number)
+        text = picture_text(result, number=taken.number, page=page, alternative=alternative)
+        warn(result, self.warnings, text=text, place=place)
+        if text:
+            self._waiting.append(_PicturePassage(text, page, self._places.of_picture(taken.number, standing)))
+
+    def end_section(self) -> None:
+        """Append the passages of pictures that were met in this section."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            before = len(self._blocks)
+            self.add(BlockKind.PICTURE, each.text, page=each.page, standing=each.standing)
+            if len(self._blocks) > before:
+                self._picture_standings[self._blocks[-1].start] = each.standing
+
     def leave_headings(self) -> None:
         """Forget the headings: a new slide or sheet stands under none of them."""
+        self.end_section()
         self._headings.clear()
 
     def take(self, other: DocumentBuilder) -> None:
         """Append all that another builder has."""
+        other.end_section()
         text = "".join(other._pieces)
         for block in other._blocks:
-            self.add(block.kind, text[block.start : block.end], page=block.page, level=block.level)
+            self.add(
+                block.kind, text[block.start : block.end], page=block.page, level=block.level,
+                standing=other._picture_standings.get(block.start),
+            )
         for warning in other.warnings.all():
             self.warnings.add(warning.code, count=warning.count, places=warning.places, detail=warning.detail)
 
@@ -106,9 +162,12 @@ class DocumentBuilder:
     ) -> ParsedDocument:
         """Return the document, titled by the first of `titles` that says something, its first heading or its name.
 
-        `scanned` are pages that OCR has still to read, and what is `recorded` is still to be heard; of anything else, a
-        document without text is refused.
+        `scanned` are pages that OCR has still to read, or else pictures that were added; what is `recorded` is still to
+        be heard. Of anything else, a document without text is refused.
         """
+        self.end_section()
+        pictures = self.pictures.unread if self.pictures else ()
+        scanned = scanned or tuple(picture.number for picture in pictures)
         if not (self._blocks or scanned or recorded):
             raise DocumentEmpty(empty_reason or f"“{filename}” holds no text.")
         if self._unreadable:
@@ -129,6 +188,7 @@ class DocumentBuilder:
             places=self._places.map(),
             scanned=tuple(scanned),
             recorded=recorded,
+            pictures=pictures,
             metadata=described(self.metadata),
             members=tuple(self.members),
         )

@@ -25,8 +25,9 @@ from sourcier.services.ingest.parsing.opendocument.reader import (
     parse_opendocument_slides,
     parse_opendocument_text,
 )
-from sourcier.services.ingest.parsing.pdf.drawn_page import Drawing, draw_page
+from sourcier.services.ingest.parsing.pdf.drawn_page import Drawing, DrawnPage, draw_page
 from sourcier.services.ingest.parsing.pdf.reader import parse_pdf
+from sourcier.services.ingest.parsing.pictures.drawn import draw_embedded, draw_itself, draw_on_page
 from sourcier.services.ingest.parsing.rich_text.reader import parse_rich_text
 from sourcier.services.ingest.parsing.scans.reader import parse_picture
 from sourcier.services.ingest.parsing.sheets.reader import parse_workbook
@@ -76,15 +77,28 @@ def warm() -> None:
 
 
 def draw(source: Source, drawing: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
-    """Return a page as PNG and what it shows; raise a DocumentRejected that says why it cannot be drawn."""
+    """Return a page or a picture as PNG and what it shows; raise a DocumentRejected where that cannot be."""
     recognition = recognise(source.path, filename=source.filename, content_type=source.content_type)
+    if drawing.get("picture"):
+        return _told(_draw_picture(source, recognition.format, drawing["picture"]))
     if recognition.format is not Format.PDF:
         raise DocumentUnsupported(
             f"“{source.filename}” is of the format {LABELS[recognition.format]}, which has no pages to draw; read its "
             "text instead (`sourcier documents show --text`)."
         )
     rectangles = tuple(Rectangle(*edges) for edges in drawing["rectangles"])
-    drawn = draw_page(source, Drawing(drawing["page"], drawing["dpi"], rectangles, drawing["text"]))
+    return _told(draw_page(source, Drawing(drawing["page"], drawing["dpi"], rectangles, drawing["text"])))
+
+
+def _draw_picture(source: Source, kind: Format, number: int) -> DrawnPage:
+    if kind is Format.PDF:
+        return draw_on_page(source, number)
+    if kind is Format.PICTURE:
+        return draw_itself(source, number)
+    return draw_embedded(source, PARSERS[kind](replace(source, ocr=True)).pictures, number)
+
+
+def _told(drawn: DrawnPage) -> tuple[bytes, dict[str, Any]]:
     told = asdict(drawn)
     return told.pop("png"), told
 

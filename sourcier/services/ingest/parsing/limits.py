@@ -32,7 +32,11 @@ class ParsingLimits:
     member_bytes: int = 100 * MEBIBYTE
     """Of one of them."""
     pictures: bool = True
-    """Whether text is looked for in the pictures of pages that have a text layer."""
+    """Whether text is looked for in the pictures of documents that have a text of their own."""
+    pictures_max: int = 300
+    """Pictures of a document that are read."""
+    pictures_bytes_max: int = 256 * MEBIBYTE
+    """Bytes of all of them together, of what is no PDF: their files are held in memory."""
     picture_width_min: int = 200
     picture_height_min: int = 200
     picture_pixels_min: int = 40_000

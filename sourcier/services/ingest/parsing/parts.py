@@ -18,6 +18,8 @@ Part = TypeVar("Part")
 
 PARTS = "parts"
 THREADS = "threads"
+PICTURES = "pictures"
+"""The part of which the pictures are wanted as files."""
 FOLDER = "recognised"
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import Protocol
 
 import pypdfium2
 
-from sourcier.services.ingest.parsing.formats import Format
+from sourcier.services.index.places.place_map import UNITS_PER_POINT
+from sourcier.services.ingest.documents import EmbeddedPicture
+from sourcier.services.ingest.parsing.dispatch import parse
+from sourcier.services.ingest.parsing.formats import Format, recognise
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page
 from sourcier.services.ingest.parsing.pdf.picture import three_channels
+from sourcier.services.ingest.parsing.pdf.pictures import OF_PAGE_MAX, pictures_of
+from sourcier.services.ingest.parsing.placing.words import PageFrame, edges_on
 from sourcier.services.ingest.parsing.scans import pictures
-from sourcier.services.ingest.parsing.scans.pages import pictures_of
-from sourcier.services.ingest.parsing.scans.pictures import READ_PIXELS_MAX, DrawnPage
+from sourcier.services.ingest.parsing.scans.pictures import READ_PIXELS_MAX, DrawnPage, DrawnPart
+from sourcier.services.ingest.parsing.source import Source
 
 _RESOLUTION = 300.0
 """Dots per inch at which pages are drawn; notes in small print need them."""
@@ -31,23 +38,42 @@ class Drawing(Protocol):
 
 
 @contextmanager
-def drawn_pages(path: Path, kind: Format, limits: ParsingLimits) -> Iterator[Drawing]:
-    """Yield what draws the pages of a file."""
+def drawn_pages(source: Source) -> Iterator[Drawing]:
+    """Yield what draws the pages of a file; of what has none it draws the pictures, by their numbers."""
+    kind = recognise(source.path, filename=source.filename, content_type=source.content_type).format
     if kind is Format.PICTURE:
-        yield lambda number: pictures.draw(path, number)
+        yield lambda number: pictures.draw(source.path, number)
         return
-    document = pypdfium2.PdfDocument(path)
+    if kind is not Format.PDF:
+        embedded = {picture.number: picture for picture in parse(replace(source, ocr=True)).pictures}
+        yield lambda number: _embedded(embedded[number])
+        return
+    document = pypdfium2.PdfDocument(source.path)
     try:
-        yield lambda number: _draw(document, number, limits)
+        yield lambda number: _draw(document, number, source.limits)
     finally:
         document.close()
+
+
+def _embedded(picture: EmbeddedPicture) -> DrawnPage:
+    page = pictures.draw(io.BytesIO(picture.content), 1)
+    return replace(page, parts=(DrawnPart(Box(0, 0, page.width, page.height), picture.fingerprint),))
+
+
+def _parts(page: Page, limits: ParsingLimits) -> Iterator[DrawnPart]:
+    """Yield the pictures of a page with their places on it as it is drawn."""
+    frame = PageFrame(page.number, page.width, page.height, page.turned)
+    for embedded in pictures_of(page, limits)[:OF_PAGE_MAX]:
+        left, top, right, bottom = embedded.box
+        edges = edges_on(frame, left=left, top=top, right=right, bottom=bottom)
+        yield DrawnPart(Box(*(edge / UNITS_PER_POINT for edge in edges)), embedded.fingerprint)
 
 
 def _draw(document: pypdfium2.PdfDocument, number: int, limits: ParsingLimits) -> DrawnPage:
     page = document[number - 1]
     try:
         width, height = page.get_size()
-        parts = tuple(embedded.box for embedded in pictures_of(read_page(page, number), limits))
+        parts = tuple(_parts(read_page(page, number), limits))
         scale = _RESOLUTION / _POINTS_PER_INCH
         scale = min(scale, (READ_PIXELS_MAX / max(width * height, 1.0)) ** 0.5)
         bitmap = page.render(scale=scale, rev_byteorder=False, may_draw_forms=False)

@@ -21,6 +21,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
 from sourcier.services.ingest.recognising.detection import Corners, Detector, Extent, Pixels, cut_out
 from sourcier.services.ingest.recognising.ligatures import mended
 from sourcier.services.ingest.recognising.models import DETECTION, RECOGNITION, open_session
+from sourcier.services.ingest.recognising.picture_files import cut_part
 from sourcier.services.ingest.recognising.reading import Character, Reader
 from sourcier.services.ingest.recognising.ruling import find_rules
 
@@ -80,18 +81,16 @@ class Recogniser:
         )
 
     def _pictures(self, page: DrawnPage, number: int) -> RecognisedPage:
-        scale = page.pixels.shape[1] / page.width
         pictures = []
-        for box in page.parts:
-            left, top, right, bottom = (max(round(edge * scale), 0) for edge in box)
-            pixels = np.ascontiguousarray(page.pixels[top:bottom, left:right])
+        for part in page.parts:
+            pixels = cut_part(page, part.box)
             if min(pixels.shape[:2]) < _PICTURE_SIDE_MIN:
+                pictures.append(RecognisedPicture(part.box, "", 0.0, part.fingerprint))
                 continue
-            read = self.recognise(DrawnPage(pixels, box.width, box.height), number)
+            read = self.recognise(DrawnPage(pixels, part.box.width, part.box.height), number)
             lines = sorted(read.lines, key=lambda line: (round(line.box.bottom / 4), line.box.left))
-            pictures.append(RecognisedPicture(box, "\n".join(line.text for line in lines), read.confidence))
-        # A page is not read as a whole because none of its pictures can be.
-        pictures = pictures or [RecognisedPicture(Box(0, 0, 0, 0), "", 0.0)]
+            text = "\n".join(line.text for line in lines)
+            pictures.append(RecognisedPicture(part.box, text, read.confidence, part.fingerprint))
         return RecognisedPage(number, page.width, page.height, pictures=tuple(pictures))
 
     def _upright(self, pixels: Pixels) -> _Upright:

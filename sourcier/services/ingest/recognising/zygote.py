@@ -6,7 +6,9 @@ page that ends its process costs that page alone. Once all pages are read, a chi
 
 from __future__ import annotations
 
+import base64
 import gc
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,17 @@ from typing import Any
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.ingest.parsing import zygote
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.parts import PARTS, THREADS, write_part
+from sourcier.services.ingest.parsing.parts import PARTS, PICTURES, THREADS, write_part
 
 _log = logging.getLogger(__name__)
 
 
 def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    """Read the pages that are named, else the document with the pages that were read before."""
+    """Read pages, or take the pictures out of one; else read the document with what was read before."""
     if source.get(PARTS):
         _recognise(directory, source, limits)
+    elif source.get(PICTURES):
+        _take_out(directory, source, limits)
     else:
         zygote.parse_with_parts(directory, source, limits)
 
@@ -34,16 +38,30 @@ def warm() -> None:
 
 
 def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    from sourcier.services.ingest.parsing.formats import recognise
     from sourcier.services.ingest.recognising.drawing import drawn_pages
     from sourcier.services.ingest.recognising.recogniser import Recogniser
 
-    path = Path(source["path"])
-    kind = recognise(path, filename=source["filename"], content_type=source["content_type"]).format
     recogniser = Recogniser(threads=source[THREADS])
-    with drawn_pages(path, kind, limits) as draw:
+    with drawn_pages(_opened(source, limits)) as draw:
         for number in source[PARTS]:
             write_part(directory, number, _read_page(recogniser, draw, number))
+
+
+def _take_out(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
+    """Write the pictures of a part as JPEG files in base64, by what tells them from others."""
+    from sourcier.services.ingest.recognising.drawing import drawn_pages
+    from sourcier.services.ingest.recognising.picture_files import as_jpeg
+
+    with drawn_pages(_opened(source, limits)) as draw:
+        page = draw(source[PICTURES])
+    files = {part.fingerprint: base64.b64encode(as_jpeg(page, part.box)).decode() for part in page.parts}
+    (directory / zygote.ARTEFACT).write_text(json.dumps(files))
+
+
+def _opened(source: dict[str, Any], limits: ParsingLimits) -> Any:
+    from sourcier.services.ingest.parsing.source import Source
+
+    return Source(Path(source["path"]), source["filename"], source["content_type"], limits=limits)
 
 
 def _read_page(recogniser: Any, draw: Any, number: int) -> bytes:

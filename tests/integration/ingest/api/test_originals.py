@@ -24,7 +24,9 @@ from sourcier.services.ingest.api.originals import OriginalServer
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline
+from tests.unit.ingest.fix_office_files import paragraph
 from tests.unit.ingest.fix_pdf_pages import PageMaker, write_pdf
+from tests.unit.ingest.fix_pictures import blip, drawn, file_of, word_with
 
 FIRST = ["Le congé annuel est de vingt-cinq jours ouvrés. La demande se fait deux", "semaines avant le départ."]
 SECOND = ["Les repas sont remboursés jusqu'à dix-neuf euros sur justificatif."]
@@ -63,8 +65,10 @@ async def test_a_document_is_shown_as_it_came_with_its_passages_marked(serve: Se
     content = write_pdf(tmp_path / "charte.pdf", [
         PageMaker().lines(60, 100, FIRST), PageMaker(rotate=90).lines(60, 100, SECOND),
     ]).read_bytes()
-    async with ParserPool(concurrency=1) as pool, serve(parsers=pool) as service, showing(service) as client:
+    async with ParserPool(concurrency=1) as pool, serve(parsers=pool, ocr=False) as service, showing(service) as client:
         document_id = await accepted(service, content, "charte.pdf")
+        shown = word_with(tmp_path / "guide.docx", paragraph("Texte.", blip("p1")), {"p1": file_of(drawn("Plan"))})
+        guide_id = await accepted(service, shown.read_bytes(), "guide.docx")
         notes_id = await accepted(service, b"# Notes\n\nLe mardi est le jour de presence au bureau.", "notes.md")
         async with service.database.transaction(tenant=TENANT, read_only=True) as connection:
             passages = await list_passages(connection, tenant=TENANT, document_id=document_id)
@@ -73,8 +77,11 @@ async def test_a_document_is_shown_as_it_came_with_its_passages_marked(serve: Se
         await _downloads(client, document_id, content)
         await _places(client, first, second, note)
         await _pictures(client, document_id, notes_id, first, second)
+        await _pictures_inside(client, guide_id)
         async with showing(service, tenant="globex") as stranger:
             await _nothing_for_strangers(stranger, document_id, first.chunk_id)
+            with pytest.raises(errors.NotFound):
+                await stranger.page_image(guide_id, picture=1)
 
 
 async def _downloads(client: Client, document_id: str, content: bytes) -> None:
@@ -126,6 +133,16 @@ async def _pictures(client: Client, document_id: str, notes_id: str, first: Any,
         await client.page_image(document_id, dpi=2000)
     with pytest.raises(errors.InvalidArgument, match="counted from 0"):
         await client.page_image(document_id, chunk_index=9)
+
+
+async def _pictures_inside(client: Client, guide_id: str) -> None:
+    picture = await client.page_image(guide_id, picture=1)
+    assert Image.open(io.BytesIO(picture.png)).size == (640, 240)
+    with pytest.raises(errors.InvalidArgument, match="has 1 picture that is read, and no picture 2") as absent:
+        await client.page_image(guide_id, picture=2)
+    assert absent.value.reason == "DOCUMENT_PAGE_ABSENT"
+    with pytest.raises(errors.InvalidArgument, match="ask for one of them"):
+        await client.page_image(guide_id, 1, picture=1)
 
 
 async def _nothing_for_strangers(stranger: Client, document_id: str, chunk_id: str) -> None:

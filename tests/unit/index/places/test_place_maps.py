@@ -92,6 +92,16 @@ def test_cells_are_named_as_the_program_shows_them(cells: tuple[int, int, int, i
     assert cell_range(*cells) == told
 
 
+def test_a_map_of_pictures_tells_them_and_one_without_any_is_as_before() -> None:
+    page = Frame(Kind.PAGE, 3, "iii", 5950, 8420)
+    plain = PlaceMap((page,), (Stretch(0, 9, 0, 1, 2, 3, 4),))
+    drawn = PlaceMap((page, page._replace(picture=2)), (*plain.stretches, Stretch(10, 20, 1, 5, 6, 70, 80)))
+    assert encoding.decode(encoding.encode(drawn)) == drawn
+    assert [place.picture for place in drawn.places(0, 20) if isinstance(place, PagePlace)] == [0, 2]
+    assert encoding.encode(plain)[0] == 1
+    assert encoding.encode(PlaceMap((Frame(Kind.FILE, picture=1),), (Stretch(0, 4, 0),)))[0] == 2
+
+
 def random_map(seed: int) -> PlaceMap:
     """Return a map of lines and words in random places, some of them leftward and outside of the page."""
     draw = random.Random(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ NAV = PAGE.format(
 )
 
 
-def write(path: Path, *, opf: str = "", more: dict[str, str] | None = None) -> Path:
+def write(path: Path, *, opf: str = "", more: Mapping[str, str | bytes] | None = None) -> Path:
     spine = opf or (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
         "<dc:title>Code du travail</dc:title><dc:creator>A. Un</dc:creator><dc:creator>B. Deux</dc:creator></metadata>"

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pypdfium2
 import pytest
 from PIL import Image
 
 from sourcier.services.chassis.errors import DocumentEmpty, DocumentMalformed, DocumentTooLarge
+from sourcier.services.index.places.place import PagePlace, Rectangle
 from sourcier.services.index.places.place_map import UNITS_PER_POINT
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import part_file
+from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
+from sourcier.services.ingest.parsing.pdf.pictures import numbered
 from sourcier.services.ingest.parsing.scans import pictures
 from sourcier.services.ingest.parsing.scans.recognised import (
     RecognisedLine,
@@ -25,7 +29,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
 )
 from sourcier.services.ingest.parsing.scans.words import even_sizes, words_of
 from sourcier.services.ingest.parsing.source import Source
-from sourcier.services.ingest.reading_warnings import WarningCode
+from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_pdf_pages import HEIGHT, WIDTH, PageMaker, write_pdf
 from tests.unit.ingest.fix_scans import picture_file, scan_pdf
@@ -55,6 +59,14 @@ def read_with(path: Path, *pages: RecognisedPage) -> ParsedDocument:
     for each in pages:
         part_file(folder, each.number).write_bytes(each.to_bytes())
     return parse(Source(path, path.name, recognised=folder))
+
+
+def fingerprints(path: Path) -> list[str]:
+    """Return what tells the pictures of a PDF from one another, in their order."""
+    document = pypdfium2.PdfDocument(path)
+    pages = [read_page(document[index], index + 1) for index in range(len(document))]
+    document.close()
+    return [each.fingerprint for each in numbered(pages, ParsingLimits(), warnings=ReadingWarnings())]
 
 
 def picture_page() -> PageMaker:
@@ -93,7 +105,11 @@ def test_pages_that_are_pictures_are_left_to_ocr_and_no_others(tmp_path: Path) -
     covered = picture_page().lines(50, 80, ["Une phrase de texte ordinaire dans le corps de la page."] * 6)
     layer = picture_page().text(50, 80, "Ce que la reconnaissance a lu sur toute la page, mot à mot. " * 3, mode=3)
     stamped = picture_page().text(400, 820, "Page 3 / 9")
-    path = write_pdf(tmp_path / "a.pdf", [text, picture_page(), covered, layer, stamped, PageMaker()])
+    scan = Image.new("L", (200, 280), 200)
+    searchable = PageMaker().image(0, 0, WIDTH, HEIGHT, scan)
+    for line in range(6):
+        searchable.text(50, 80 + 20 * line, "Ce que la reconnaissance a lu, mot à mot. ", mode=3)
+    path = write_pdf(tmp_path / "a.pdf", [text, picture_page(), covered, layer, stamped, PageMaker(), searchable])
     assert parse(Source(path, "a.pdf", ocr=True)).scanned == (2, 5)
     assert parse(Source(path, "a.pdf")).scanned == ()
 
@@ -117,20 +133,31 @@ def test_small_and_narrow_pictures_are_decoration(width: int, height: int, conte
 
 def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> None:
     text = ["Une phrase de texte ordinaire dans le corps de la page."] * 6
-    path = write_pdf(tmp_path / "a.pdf", [PageMaker().lines(50, 80, text) for _ in range(2)])
-    logo, chart, noise = (
-        RecognisedPicture(Box(1, 1, 9, 9), said, sure) for said, sure in (
-            ("Société Exemple", 0.9), ("Ventes 2025 : 1 200", 0.9), ("l|l", 0.3),
+    logo, chart, noise = (Image.new("L", (200, 200), shade) for shade in (10, 20, 30))
+    path = write_pdf(tmp_path / "a.pdf", [
+        PageMaker().lines(50, 80, text).image(50, 400, 150, 500, logo).image(200, 400, 300, 500, noise),
+        PageMaker().lines(50, 80, text).image(50, 400, 150, 500, logo).image(200, 400, 300, 500, chart),
+    ])
+    read = {
+        each: RecognisedPicture(Box(1, 1, 9, 9), said, sure, fingerprint)
+        for (each, said, sure), fingerprint in zip(
+            (("logo", "Société Exemple", 0.9), ("noise", "l|l", 0.3), ("chart", "Ventes 2025 : 1 200", 0.9)),
+            fingerprints(path), strict=True,
         )
-    )
+    }
     document = read_with(
-        path, page(number=1, pictures=(logo, noise)), page(number=2, pictures=(logo, chart))
+        path, page(number=1, pictures=(read["logo"], read["noise"])),
+        page(number=2, pictures=(read["logo"], read["chart"])),
     )
     assert [document.block_text(block) for block in document.blocks if block.kind is BlockKind.PICTURE] == [
-        "[Image 1, page 1] Société Exemple", "[Image 2, page 2] Ventes 2025 : 1 200"
+        "[Image 1, page 1] Société Exemple", "[Image 3, page 2] Ventes 2025 : 1 200"
     ]
     assert document.text.count("Une phrase") == 12
-    assert document.warnings == ()
+    assert [(each.code, each.count, each.places) for each in document.warnings] == [(WarningCode.PICTURES, 1, ("1",))]
+    at = document.text.index("Ventes")
+    assert document.places.places(at, at + 6) == (
+        PagePlace(2, "", WIDTH, HEIGHT, (Rectangle(200, 400, 100, 100),), picture=3),
+    )
 
 
 def test_a_document_of_scans_alone_is_refused_only_where_ocr_is_off(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.cli.answers.search import record_of_place
-from sourcier.cli.documents.originals import draw_page, get_original
+from sourcier.cli.documents.originals import draw_page, draw_picture, get_original
 from sourcier.cli.failure import Failure
 from sourcier.client import Client
 from sourcier.errors import SourcierError
@@ -57,6 +57,16 @@ async def test_a_page_is_drawn_and_how_its_chunk_was_found_is_told(
     assert told in captured.out + captured.err
 
 
+async def test_a_picture_is_written_by_its_number(
+    client: Client, gateway: FakeGateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "picture.png"
+    await draw_picture(client, DOCUMENT, picture=2, image=str(path), as_json=False)
+    assert path.read_bytes() == b"\x89PNG and more"
+    assert "picture 2 on page 1, 10 × 14 pixels" in capsys.readouterr().out
+    assert gateway.requests[-1].picture == 2
+
+
 @pytest.mark.parametrize(("place", "record"), [
     (place_pb2.Place(page=place_pb2.PagePlace(
         number=3, label="iii", width=595, height=842, rectangles=[place_pb2.Rectangle(left=1, top=2, width=3, height=4)]
@@ -65,6 +75,8 @@ async def test_a_page_is_drawn_and_how_its_chunk_was_found_is_told(
     (place_pb2.Place(slide=place_pb2.SlidePlace(number=4)), {"slide": 4}),
     (place_pb2.Place(lines=place_pb2.LinesPlace(first=4, last=9)), {"lines": [4, 9]}),
     (place_pb2.Place(paragraphs=place_pb2.ParagraphsPlace(first=4, last=4)), {"paragraphs": [4, 4]}),
+    (place_pb2.Place(slide=place_pb2.SlidePlace(number=4), picture=2), {"slide": 4, "picture": 2}),
+    (place_pb2.Place(picture=1), {"picture": 1}),
     (place_pb2.Place(), {}),
 ])
 def test_a_program_gets_places_as_json(place: place_pb2.Place, record: object) -> None:

@@ -6,13 +6,14 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.books.contents import chapter_names, is_contents
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
-from sourcier.services.ingest.parsing.markup.reader import append_page
+from sourcier.services.ingest.parsing.markup.reader import Files, append_page
 from sourcier.services.ingest.parsing.office.archives import check_sizes
 from sourcier.services.ingest.parsing.office.packages import (
     Element,
@@ -23,6 +24,7 @@ from sourcier.services.ingest.parsing.office.packages import (
     descendants,
     part_at,
 )
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.encodings import decoded_text
 from sourcier.services.ingest.parsing.titles import usable_title
@@ -33,13 +35,13 @@ _FONTS_ONLY = frozenset({
     "http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC",
 })  # fmt: skip
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
-_PICTURE = re.compile(r"<(?:img|image|svg:image)\b", re.I)
+_DRAWN_PICTURE = re.compile(r"<(?:image|svg:image)\b", re.I)
 _DECLARED = re.compile(r"\A\s*+<\?xml[^>]{0,200}\?>")
 
 
 def parse_book(source: Source) -> ParsedDocument:
     """Read a book; raise DocumentEncrypted for one that its shop has locked."""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     try:
         with zipfile.ZipFile(source.path) as archive:
             check_sizes(archive, source.path.stat().st_size, source.limits)
@@ -52,8 +54,8 @@ def parse_book(source: Source) -> ParsedDocument:
         if root is None:
             raise DocumentMalformed(f"“{source.filename}” cannot be read as a book: it does not say what is in it.")
         book = _Book(package, part, root)
-        for name, chapter in book.chapters():
-            _append_chapter(name, chapter, source, builder)
+        for name, part, chapter in book.chapters():
+            _append_chapter(name, chapter, source, builder, files=partial(_picture, package, part))
         title, authors = book.described("title"), ", ".join(book.all_described("creator"))
     builder.metadata.update({"author": authors})
     return builder.build(
@@ -73,8 +75,8 @@ class _Book:
         self._root = root
         self._items = {attribute(item, "id"): item for item in children(child(root, "manifest"), "item")}
 
-    def chapters(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and the page of each chapter; the table of contents itself is none."""
+    def chapters(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the name, the part and the page of each chapter; the table of contents itself is none."""
         names = chapter_names(self._package, self._folder, list(self._items.values()))
         read: set[str] = set()
         for entry in children(child(self._root, "spine"), "itemref"):
@@ -85,7 +87,7 @@ class _Book:
             content = self._package.read(part) if part not in read else None
             read.add(part)
             if content:
-                yield names.get(part.lower(), ""), _DECLARED.sub("", decoded_text(content).text)
+                yield names.get(part.lower(), ""), part, _DECLARED.sub("", decoded_text(content).text)
 
     def all_described(self, what: str) -> list[str]:
         """Return what the book says of itself."""
@@ -97,16 +99,24 @@ class _Book:
         return next(iter(self.all_described(what)), "")
 
 
-def _append_chapter(name: str, page: str, source: Source, builder: DocumentBuilder) -> None:
-    chapter = DocumentBuilder(source.limits)
-    append_page(page, source, chapter)
-    builder.warnings.add(WarningCode.PICTURES, count=len(_PICTURE.findall(page)))
+def _append_chapter(name: str, page: str, source: Source, builder: DocumentBuilder, *, files: Files) -> None:
+    chapter = DocumentBuilder(source.limits, pictures=builder.pictures)
+    append_page(page, source, chapter, files=files)
+    # The page of a cover is a drawing that holds a picture.
+    chapter.warnings.add(WarningCode.PICTURES, count=len(_DRAWN_PICTURE.findall(page)))
+    chapter.end_section()
     if not chapter.length:
+        builder.take(chapter)
         return
     builder.leave_headings()
     if name and not chapter.first_heading:
         builder.add(BlockKind.HEADING, name, level=1)
     builder.take(chapter)
+
+
+def _picture(package: Package, part: str, address: str) -> bytes | None:
+    """Return the file of a picture that a chapter names; None where it is elsewhere, absent or damaged."""
+    return package.picture_part(part_at(posixpath.dirname(part), address.partition("#")[0])) if address else None
 
 
 def _check_readable(package: Package, filename: str) -> None:

@@ -14,6 +14,7 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.containers.members import MembersWriter
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.markup.reader import append_page
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.sheets.dates import FRENCH_MONTHS
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.text.light import add_text
@@ -60,7 +61,7 @@ class Letter:
 
 def letter_document(letter: Letter, source: Source, *, kind: Format) -> ParsedDocument:
     """Return a mail as a document: header lines first, what is attached last."""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     shown = {**letter.headers, "date": shown_moment(letter.moment) or letter.headers.get("date", "")}
     lines = [f"{label} : {clean_line(shown[name])}" for name, label in _LABELS.items() if shown.get(name)]
     builder.add(BlockKind.PARAGRAPH, "\n".join(lines))
@@ -97,7 +98,7 @@ def _metadata(letter: Letter) -> dict[str, str]:
 def _append_body(body: Body, source: Source, builder: DocumentBuilder) -> None:
     plain = _QUOTED_BLANK.sub("", clean(body.plain)).strip()
     if body.page.strip():
-        page = DocumentBuilder(source.limits)
+        page = DocumentBuilder(source.limits, pictures=builder.pictures)
         try:
             append_page(body.page, source, page)
         except DocumentMalformed:

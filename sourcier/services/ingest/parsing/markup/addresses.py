@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urljoin, urlsplit
 
 ADDRESS_CHARACTERS_MAX = 300
 _PHONE_SCHEMES = ("tel:", "sms:", "callto:", "whatsapp:")
@@ -53,3 +54,17 @@ def _bare(address: str) -> str:
 
 def _digits(text: str) -> str:
     return "".join(character for character in text if character.isdigit())
+
+
+def data_of(address: str) -> bytes | None:
+    """Return what a `data:` address holds; None for any other address, nothing for a damaged one."""
+    head, comma, body = address.partition(",")
+    if head[:5].lower() != "data:" or not comma:
+        return None
+    content = unquote_to_bytes(body)
+    if not head.lower().rstrip().endswith(";base64"):
+        return content
+    try:
+        return base64.b64decode(b"".join(content.split()))
+    except ValueError:
+        return b""

@@ -6,6 +6,7 @@ Markdown is made HTML first, so that both are read by one walk.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import lxml.etree  # type: ignore[import-untyped]
 import lxml.html  # type: ignore[import-untyped]
@@ -15,16 +16,20 @@ from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
+from sourcier.services.ingest.parsing.markup.addresses import data_of
 from sourcier.services.ingest.parsing.markup.areas import take_apart
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
 from sourcier.services.ingest.parsing.markup.markdown import html_of
 from sourcier.services.ingest.parsing.markup.notes import place_notes
 from sourcier.services.ingest.parsing.markup.unseen import remove_unseen
 from sourcier.services.ingest.parsing.markup.walk import PageWalk, Shared
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.text.encodings import Decoded, codec_meant, decoded_text
 from sourcier.services.ingest.reading_warnings import WarningCode
+
+Files = Callable[[str], bytes | None]
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
 _CHARSET_WITHIN_BYTES = 4096
@@ -40,7 +45,7 @@ def parse_html(source: Source) -> ParsedDocument:
     decoded = _decode_html(source.read())
     root = _tree(clean(decoded.text), source.filename)
     title = root.findtext(".//title") or ""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     builder.count_paragraphs()
     decoded.warn(builder.warnings)
     builder.metadata.update(_described(root))
@@ -53,7 +58,7 @@ def parse_markdown(source: Source) -> ParsedDocument:
     decoded = decoded_text(source.read())
     text = clean(decoded.text)
     front_matter, text = split_front_matter(text)
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     decoded.warn(builder.warnings)
     builder.stand_in_lines(decoded.text)
     builder.add(BlockKind.PARAGRAPH, front_matter.text)
@@ -76,15 +81,27 @@ def _described(root: lxml.html.HtmlElement) -> dict[str, str]:
     return found
 
 
-def append_page(page: str, source: Source, builder: DocumentBuilder) -> None:
-    """Append what a page inside another document shows: a mail's text, a chapter of a book."""
-    _append(_tree(clean(page), source.filename), source, builder)
+def append_page(page: str, source: Source, builder: DocumentBuilder, *, files: Files | None = None) -> None:
+    """Append what a page inside another document shows: a mail's text, a chapter of a book.
+
+    `files` returns what that document holds under an address: the files of pictures.
+    """
+    _append(_tree(clean(page), source.filename), source, builder, files=files)
 
 
-def _append(root: lxml.html.HtmlElement, source: Source, builder: DocumentBuilder) -> None:
+def _append(
+    root: lxml.html.HtmlElement, source: Source, builder: DocumentBuilder, *, files: Files | None = None
+) -> None:
+    def take_picture(address: str) -> None:
+        # A picture that is elsewhere on the web is not fetched, nor missed: pages are full of them.
+        content = data_of(address)
+        if content is not None or files is not None:
+            builder.add_picture(content if content is not None or files is None else files(address))
+
     base = root.find(".//base")
     shared = Shared(
-        CellBudget(source.limits.table_cells), (base.get("href") or "") if base is not None else "", set()
+        CellBudget(source.limits.table_cells), (base.get("href") or "") if base is not None else "", set(),
+        take_picture,
     )
     builder.warnings.add(WarningCode.HIDDEN_TEXT, count=remove_unseen(root))
     place_notes(root)

@@ -45,6 +45,8 @@ class Shared:
     base: str
     told: set[str]
     """Addresses of pages that were given once."""
+    picture: Callable[[str], None]
+    """What takes the address of a picture."""
 
 
 class PageWalk:
@@ -200,6 +202,7 @@ class PageWalk:
         elif tag == "hr":
             self._flush()
         elif tag == "img":
+            self._shared.picture(element.get("src") or "")
             self._line.add(" ".join((element.get("alt") or "").split()) and f" {element.get('alt')} ")
         elif tag == "math":
             self._line.add(element.get("alttext") or _annotation(element) or element.text_content())

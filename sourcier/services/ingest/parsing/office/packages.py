@@ -53,6 +53,8 @@ _PREFIXES = {
     "http://www.w3.org/XML/1998/namespace": "xml",
     "http://purl.org/dc/elements/1.1/": "dc",
 }
+PICTURE_BYTES_MAX = 128 * 1024 * 1024
+"""Of one picture, unpacked: more than any that is read has, 64 million pixels and most of them compressed."""
 _NAMES: dict[str, str] = {}
 _NAMES_MAX = 10_000
 
@@ -116,6 +118,7 @@ class Package:
     def __init__(self, path: Path, *, filename: str) -> None:
         self._archive = zipfile.ZipFile(path)
         self._filename = filename
+        self._related: dict[str, dict[str, Relationship]] = {}
         self._names = {member.lower().lstrip("/"): member for member in self._archive.namelist()}
 
     def __enter__(self) -> Self:
@@ -163,6 +166,26 @@ class Package:
         return [
             found.target for found in self.relationships(part).values() if found.kind in kinds and not found.external
         ]
+
+    def picture(self, part: str, identifier: str) -> bytes | None:
+        """Return the file of a picture that a part names; None where it is elsewhere, as of `picture_part`."""
+        found = self._relationships(part).get(identifier)
+        return self.picture_part(found.target) if found is not None and not found.external else None
+
+    def picture_part(self, part: str) -> bytes | None:
+        """Return the file of a picture; None where it is absent, damaged or too large to be unpacked."""
+        member = self._names.get(part.lower().lstrip("/"))
+        if member is None or self._archive.getinfo(member).file_size > PICTURE_BYTES_MAX:
+            return None
+        try:
+            return self.read(part)
+        except DocumentMalformed:
+            return None  # a picture is no reason to refuse the document
+
+    def _relationships(self, part: str) -> dict[str, Relationship]:
+        if part not in self._related:
+            self._related[part] = self.relationships(part)
+        return self._related[part]
 
     def main_part(self, fallback: str) -> str:
         """Return the name of the part that is the document itself."""

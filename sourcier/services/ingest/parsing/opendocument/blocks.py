@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, BlockKind
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, name, whole_number
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownText, flat_text
 from sourcier.services.ingest.parsing.opendocument.files import OpenDocument
@@ -15,7 +16,7 @@ from sourcier.services.ingest.parsing.opendocument.runs import DRAWN, Controls, 
 from sourcier.services.ingest.parsing.opendocument.styles import Styles
 from sourcier.services.ingest.parsing.opendocument.tables import TableReader
 from sourcier.services.ingest.parsing.tables import CellBudget
-from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
+from sourcier.services.ingest.reading_warnings import WarningCode
 
 _GONE = frozenset({
     "text:tracked-changes", "text:sequence-decls", "text:variable-decls", "text:user-field-decls", "svg:title",
@@ -23,6 +24,7 @@ _GONE = frozenset({
     "text:bibliography-source", "text:illustration-index-source", "text:table-index-source", "table:shapes",
     "text:object-index-source", "text:user-index-source", "presentation:notes", "office:event-listeners",
 })  # fmt: skip
+_ALTERNATIVES = frozenset({"svg:title", "svg:desc"})
 _ITEMS = frozenset({"text:list-item", "text:list-header"})
 
 
@@ -39,14 +41,16 @@ class BlockReader:
     """Reads the blocks of one part; numbers are counted over all that it is given."""
 
     def __init__(
-        self, document: OpenDocument, styles: Styles, warnings: ReadingWarnings, budget: CellBudget
+        self, document: OpenDocument, styles: Styles, builder: DocumentBuilder, budget: CellBudget, *, page: int = 0
     ) -> None:
+        """The `builder` is told what is not read, and takes the pictures; the text is yielded."""
         self._document = document
         self._styles = styles
-        self._warnings = warnings
+        self._builder = builder
+        self._page = page
         self._budget = budget
         self._controls = Controls()
-        self._runs = RunReader(styles, warnings, self._controls)
+        self._runs = RunReader(styles, builder.warnings, self._controls)
         self._runs.read_note = lambda body: flat_text(self.blocks(body))
         self._numbering = Numbering(styles)
         self._tables = TableReader(self.blocks, budget)
@@ -70,9 +74,9 @@ class BlockReader:
         elif kind == "office:forms":
             self._controls.add(element)
         elif kind == "office:annotation":
-            self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            self._builder.warnings.add(WarningCode.NOT_READ, detail="comments")
         elif kind == "text:section" and attribute(element, "text:display") == "none":
-            self._warnings.add(WarningCode.HIDDEN_TEXT, count=1 if "".join(element.itertext()).strip() else 0)
+            self._builder.warnings.add(WarningCode.HIDDEN_TEXT, count=1 if "".join(element.itertext()).strip() else 0)
         elif kind in DRAWN:
             yield from self._drawn(element)
         elif kind not in _GONE:
@@ -153,8 +157,12 @@ class BlockReader:
         if embedded is not None:
             yield from object_shown(self._document.object(embedded), self._budget)
             return
-        if child(element, "draw:image") is not None and child(element, "draw:text-box") is None:
-            self._warnings.add(WarningCode.PICTURES)
+        picture = child(element, "draw:image")
+        if picture is not None and child(element, "draw:text-box") is None:
+            self._builder.add_picture(
+                self._document.picture(picture), page=self._page,
+                alternative=" ".join("".join(part.itertext()) for part in element if name(part) in _ALTERNATIVES),
+            )
             return
         yield from self.blocks(element)
 

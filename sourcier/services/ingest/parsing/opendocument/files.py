@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import zipfile
 from collections.abc import Iterator
@@ -39,6 +40,17 @@ class OpenDocument:
         """Return the title among the file's properties, or nothing."""
         found = descendants(self.meta, "dc:title") if self.meta is not None else ()
         return next((entry.text or "" for entry in found), "")
+
+    def picture(self, image: Element) -> bytes | None:
+        """Return the file of a picture; None where it is elsewhere, absent or damaged."""
+        inside = child(image, "office:binary-data")
+        if inside is not None:
+            try:
+                return base64.b64decode("".join((inside.text or "").split()))
+            except ValueError:
+                return None
+        part = attribute(image, "xlink:href").removeprefix("./")
+        return self.package.picture_part(part) if self.package is not None and part else None
 
     def object(self, frame: Element) -> Element | None:
         """Return the content of an object that a frame embeds: a chart or a formula."""

@@ -15,6 +15,7 @@ from sourcier.services.ingest.parsing.opendocument.files import OpenDocument, op
 from sourcier.services.ingest.parsing.opendocument.sheets import SheetReader, is_hidden_sheet, shapes_of, table_spans
 from sourcier.services.ingest.parsing.opendocument.slides import is_hidden_slide, notes_shown, slide_shown
 from sourcier.services.ingest.parsing.opendocument.styles import Styles
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.sheets.reader import region_shown
 from sourcier.services.ingest.parsing.sheets.regions import regions
 from sourcier.services.ingest.parsing.source import Source
@@ -31,21 +32,21 @@ _FIRST_PAGES = "Standard"
 
 def parse_opendocument_text(source: Source) -> ParsedDocument:
     """Read a text: headers and footers once, before the text; it has no pages."""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with opened(source, label=LABELS[Format.ODT]) as document:
         body = _body(document, source, Format.ODT)
         budget = CellBudget(source.limits.table_cells)
         styles = _styles(document)
         for lead, text in _running_texts(document, _used_pages(document, body, styles), builder, budget):
             builder.add(BlockKind.PARAGRAPH, f"{lead} {text}")
-        blocks = BlockReader(document, styles, builder.warnings, budget)
+        blocks = BlockReader(document, styles, builder, budget)
         append(blocks.blocks(body), builder)
         return _built(builder, document, source, Format.ODT)
 
 
 def parse_opendocument_sheets(source: Source) -> ParsedDocument:
     """Read a spreadsheet: cells as they are shown, hidden sheets, rows and columns left out and told."""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with opened(source, label=LABELS[Format.ODS]) as document:
         body = _body(document, source, Format.ODS)
         styles, budget = _styles(document), CellBudget(source.limits.table_cells)
@@ -59,12 +60,12 @@ def parse_opendocument_sheets(source: Source) -> ParsedDocument:
             reader = SheetReader(styles, builder.warnings, budget, sheet_name=sheet_name)
             found = regions(reader.read(table), table_spans(body, sheet_name), budget)
             shown = [item for region in found for item in region_shown(region, sheet_name)]
-            blocks = BlockReader(document, styles, builder.warnings, budget)
+            blocks = BlockReader(document, styles, builder, budget)
+            builder.leave_headings()
             for shape in shapes_of(table):
                 if next(descendants(shape, "draw:object"), None) is None:
                     # A chart draws what stands in cells.
                     shown += blocks.block(shape)
-            builder.leave_headings()
             if shown:
                 builder.add(BlockKind.HEADING, sheet_name, page=page, level=1)
                 append(shown, builder, page=page)
@@ -73,7 +74,7 @@ def parse_opendocument_sheets(source: Source) -> ParsedDocument:
 
 def parse_opendocument_slides(source: Source) -> ParsedDocument:
     """Read a presentation: each slide is a page; hidden slides are left out and told."""
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with opened(source, label=LABELS[Format.ODP]) as document:
         body = _body(document, source, Format.ODP)
         styles, budget = _styles(document), CellBudget(source.limits.table_cells)
@@ -84,7 +85,7 @@ def parse_opendocument_slides(source: Source) -> ParsedDocument:
             if is_hidden_slide(page, styles):
                 builder.warnings.add(WarningCode.HIDDEN_TEXT, places=[str(number)], detail="slides")
                 continue
-            blocks = BlockReader(document, styles, builder.warnings, budget)
+            blocks = BlockReader(document, styles, builder, budget, page=number)
             append(slide_shown(page, blocks), builder, page=number)
             append(notes_shown(page, blocks), builder, page=number)
         return _built(builder, document, source, Format.ODP, pages=len(pages))
@@ -121,7 +122,7 @@ def _running_texts(
 ) -> Iterator[tuple[str, str]]:
     """Yield the texts of the headers and footers of pages, each once, with its lead."""
     styles = Styles(child(document.styles, "office:styles"), child(document.styles, "office:automatic-styles"))
-    blocks = BlockReader(document, styles, builder.warnings, budget)
+    blocks = BlockReader(document, styles, builder, budget)
     told: set[tuple[str, str]] = set()
     for page in pages:
         for part in page:

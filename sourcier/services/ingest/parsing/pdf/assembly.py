@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from sourcier.services.ingest.parsing.pdf.layout import Layout, Paragraph, parag
 from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of
 from sourcier.services.ingest.parsing.pdf.marks import attach_drop_caps, attach_marks
 from sourcier.services.ingest.parsing.pdf.notes import place_notes
+from sourcier.services.ingest.parsing.pdf.pictures import ReadPicture, append_picture
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table
@@ -28,11 +29,15 @@ _WORDS = re.compile(r"\w+(?:-\w+)*")
 _EDGE_TOLERANCE = 8.0
 _HYPHENS = ("-", "\u2010")
 
+_NO_PICTURES: Mapping[int, Sequence[ReadPicture]] = {}
+
 Part = Paragraph | Table
 
 
-def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
-    """Lay the pages out and add their blocks."""
+def append_pages(
+    pages: Sequence[Page], builder: DocumentBuilder, *, pictures: Mapping[int, Sequence[ReadPicture]] = _NO_PICTURES
+) -> None:
+    """Lay the pages out and add their blocks, what was read of a page's pictures after its text."""
     for page in pages:
         builder.add_page(PageFrame(page.number, page.width, page.height, page.turned, page.label))
     vocabulary = frozenset(word for page in pages for word in _vocabulary(page.words))
@@ -48,7 +53,6 @@ def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
     laid = [_laid_out(*given, layout) for given in zip(pages, lines, tables, strict=True)]
     _join_pages(laid)
     said: set[str] = set()
-    pictures = 0
     for page, parts in zip(pages, laid, strict=True):
         for part in parts:
             _append(part, vocabulary, builder)
@@ -57,11 +61,8 @@ def append_pages(pages: Sequence[Page], builder: DocumentBuilder) -> None:
             if text not in said:
                 said.add(text)
                 builder.add(BlockKind.PARAGRAPH, text, page=page.number)
-        for text in page.picture_texts:
-            if text not in said:
-                said.add(text)
-                pictures += 1
-                builder.add(BlockKind.PICTURE, f"[Image {pictures}, page {page.number}] {text}", page=page.number)
+        for picture in pictures.get(page.number, ()):
+            append_picture(picture, PageFrame(page.number, page.width, page.height, page.turned, page.label), builder)
 
 
 def _without_running(pages: Sequence[Page], lines: list[list[Line]], builder: DocumentBuilder) -> list[list[Line]]:

@@ -46,6 +46,7 @@ class DrawnPage:
     """A picture as PNG, and what it shows."""
 
     png: bytes
+    page: int
     page_count: int
     width: int
     height: int
@@ -70,28 +71,28 @@ def draw_page(source: Source, drawing: Drawing) -> DrawnPage:
     except pypdfium2.PdfiumError as error:
         raise DocumentMalformed(f"Page {drawing.page} of “{source.filename}” is damaged.") from error
     width, height = page.get_width(), page.get_height()
-    scale = _scale(width, height, drawing.dpi)
+    scale = scale_of(width, height, drawing.dpi)
     rectangles, matched = tuple(drawing.rectangles), False
     if not rectangles and drawing.text:
         rectangles = text_rectangles(read_page(page, drawing.page, form=form), drawing.text)
         matched = bool(rectangles)
-    pixels = _rendered(page, scale)
+    pixels = rendered(page, scale)
     for rectangle in rectangles:
         mark(pixels, _box(rectangle, scale))
     return DrawnPage(
-        png=png(pixels), page_count=page_count, width=pixels.shape[1], height=pixels.shape[0],
+        png=png(pixels), page=drawing.page, page_count=page_count, width=pixels.shape[1], height=pixels.shape[0],
         dpi=scale * POINTS_PER_INCH, page_width=width, page_height=height, marked=len(rectangles), matched=matched,
     )
 
 
-def _scale(width: float, height: float, dpi: float) -> float:
+def scale_of(width: float, height: float, dpi: float) -> float:
     """Return pixels for each point: fewer than asked for where the picture would be too large."""
     scale = dpi / POINTS_PER_INCH
     width, height = max(width, 1.0), max(height, 1.0)
     return min(scale, math.sqrt(PIXELS_MAX / (width * height)), SIDE_MAX / max(width, height))
 
 
-def _rendered(page: pypdfium2.PdfPage, scale: float) -> Pixels:
+def rendered(page: pypdfium2.PdfPage, scale: float) -> Pixels:
     bitmap: Any = page.render(scale=scale, may_draw_forms=True, prefer_bgrx=False, rev_byteorder=True)
     return three_channels(bitmap.to_numpy())
 

@@ -18,6 +18,8 @@ from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.pdf.assembly import append_pages
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Page
+from sourcier.services.ingest.parsing.pdf.pictures import numbered, with_results
+from sourcier.services.ingest.parsing.pictures.results import PictureResults
 from sourcier.services.ingest.parsing.scans.pages import (
     add_recognised_pages,
     nothing_found,
@@ -38,13 +40,16 @@ def parse_pdf(source: Source) -> ParsedDocument:
         source.check_pages(page_count)
         builder = DocumentBuilder(source.limits)
         pages = _read_pages(document, builder)
-        scanned = pages_to_recognise(pages, source.limits) if source.ocr else ()
+        pictures = list(numbered(pages, source.limits, warnings=builder.warnings))
+        scanned = pages_to_recognise(pages, pictures) if source.ocr else ()
         title = usable_title(document.get_metadata_value("Title"))
     finally:
         document.close()
     add_recognised_pages(source.recognised, pages, builder)
     _warn(pages, builder)
-    append_pages(pages, builder)
+    results = PictureResults(source.recognised) if source.recognised else None
+    read = with_results(pictures, results, warnings=builder.warnings)
+    append_pages(pages, builder, pictures=read)
     pages_said = f"{page_count} page" + ("s" if page_count != 1 else "")
     return builder.build(
         format=Format.PDF,

@@ -60,6 +60,15 @@ class PlaceCollector:
         """Let the blocks that follow be counted, a row of a table as one."""
         self._paragraphs = 0
 
+    def of_picture(self, number: int, standing: Standing | None) -> Standing:
+        """Return where a picture stands that was met now: where it is said to, else where text would stand."""
+        standing = standing or self._current
+        if standing is None and self._paragraphs >= 0:
+            paragraph = max(self._paragraphs, 1)
+            standing = Standing(Frame(Kind.PARAGRAPHS), ((paragraph, paragraph, 0, 0),))
+        standing = standing or Standing(Frame(Kind.FILE))
+        return Standing(standing.frame._replace(picture=number), standing.edges)
+
     def add_block(
         self, text: str, start: int, *, page: int, words: Sequence[PlacedWord], standing: Standing | None
     ) -> None:

@@ -6,39 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
-from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import part_files
-from sourcier.services.ingest.parsing.pdf.content.elements import Embedded, Page
+from sourcier.services.ingest.parsing.pdf.content.elements import Page
+from sourcier.services.ingest.parsing.pdf.pictures import PagePicture, is_picture
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.parsing.scans.words import add_recognised
 from sourcier.services.ingest.reading_warnings import WarningCode
 
 CONFIDENCE_MIN = 0.85
 """Pages that are less sure on average are told."""
-_STAMP_CHARACTERS_MAX = 120
-"""A picture that covers a page is what it says, where its own text is no longer than a stamp or a running line."""
 
 
-def pages_to_recognise(pages: Iterable[Page], limits: ParsingLimits) -> tuple[int, ...]:
+def pages_to_recognise(pages: Iterable[Page], pictures: Iterable[PagePicture]) -> tuple[int, ...]:
     """Return the numbers of pages that are pictures, or have some: nothing is read that has a text layer.
 
     A picture that comes again is no reason: a logo is on every page.
     """
-    known: set[tuple[int, int, int]] = set()
-    found: list[int] = []
-    for page in pages:
-        new = {embedded[1:] for embedded in pictures_of(page, limits)} - known
-        known |= new
-        if is_picture(page) or new:
-            found.append(page.number)
-    return tuple(found)
-
-
-def pictures_of(page: Page, limits: ParsingLimits) -> list[Embedded]:
-    """Return the pictures in which text is looked for, where the page is more than a picture."""
-    if not limits.pictures or is_picture(page):
-        return []
-    return [embedded for embedded in page.embedded if limits.is_content(embedded.width, embedded.height)]
+    pictured = {picture.page for picture in pictures}
+    return tuple(page.number for page in pages if is_picture(page) or page.number in pictured)
 
 
 def add_recognised_pages(folder: Path | None, pages: Sequence[Page], builder: DocumentBuilder) -> None:
@@ -52,6 +37,8 @@ def add_recognised_pages(folder: Path | None, pages: Sequence[Page], builder: Do
         page = known.get(recognised.number)
         if page is None:
             continue
+        if recognised.pictures or (recognised.error and not is_picture(page)):
+            continue  # told of its pictures, one by one
         page.unread = recognised.error
         if page.unread:
             failed.append(page)
@@ -75,11 +62,3 @@ def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
     """Yield what OCR read, page by page."""
     for path in part_files(folder):
         yield RecognisedPage.from_bytes(path.read_bytes())
-
-
-def is_picture(page: Page) -> bool:
-    """Tell whether a page is a scan."""
-    if page.asides or page.remarks:
-        return False
-    characters = sum(len(word.text) for word in page.words)
-    return page.drawn if not characters else page.pictured and characters <= _STAMP_CHARACTERS_MAX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +28,21 @@ Image.MAX_IMAGE_PIXELS = None
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnPart:
+    """A picture on a drawn page: where it is, in points, and what tells it from others."""
+
+    box: Box
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class DrawnPage:
     """A page as pixels (height, width, 3: blue, green, red), and its size in points as it is shown."""
 
     pixels: npt.NDArray[np.uint8]
     width: float
     height: float
-    parts: tuple[Box, ...] = ()
+    parts: tuple[DrawnPart, ...] = ()
     """The pictures to read of a page that has a text layer; without any, all of it is read."""
 
 
@@ -59,9 +68,9 @@ def count_pages(path: Path, *, filename: str, pages_max: int) -> int:
         raise DocumentMalformed(f"“{filename}” cannot be opened as a picture: it is damaged or cut short.") from error
 
 
-def draw(path: Path, number: int) -> DrawnPage:
+def draw(file: Path | IO[bytes], number: int) -> DrawnPage:
     """Return a page, counted from 1; raise DocumentTooLarge or one of Pillow's errors."""
-    with Image.open(path, formats=FORMATS) as opened:
+    with Image.open(file, formats=FORMATS) as opened:
         if number > 1:
             opened.seek(number - 1)
         # A JPEG can be decoded smaller than it is.

@@ -39,11 +39,15 @@ class RecognisedLine:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedPicture:
-    """What stands in a picture of a page that has a text layer of its own."""
+    """What stands in a picture of a document that has a text of its own."""
 
     box: Box
     text: str
     confidence: float
+    fingerprint: str = ""
+    """What tells it from others: a logo is one picture wherever it stands."""
+    error: str = ""
+    """Why it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,11 @@ class RecognisedPage:
             "number": self.number, "width": self.width, "height": self.height,
             "turned": self.turned, "error": self.error, "asides": self.asides,
             "pictures": [
-                [_rounded(picture.box), picture.text, round(picture.confidence, 3)] for picture in self.pictures
+                [
+                    _rounded(picture.box), picture.text, round(picture.confidence, 3), picture.fingerprint,
+                    picture.error,
+                ]
+                for picture in self.pictures
             ],
             "horizontal": self.horizontal, "vertical": self.vertical,
             "lines": [
@@ -111,9 +119,7 @@ class RecognisedPage:
             ),
             horizontal=tuple(Rule(*rule) for rule in body["horizontal"]),
             vertical=tuple(Rule(*rule) for rule in body["vertical"]),
-            pictures=tuple(
-                RecognisedPicture(Box(*box), text, confidence) for box, text, confidence in body["pictures"]
-            ),
+            pictures=tuple(RecognisedPicture(Box(*box), *told) for box, *told in body["pictures"]),
             error=body["error"], asides=tuple(body["asides"]),
         )
 

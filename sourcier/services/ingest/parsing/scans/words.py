@@ -15,9 +15,6 @@ _FIRST = 1_000_000
 """Index of the first character that OCR read: far from those of the page's own text."""
 _BASELINE = 0.27
 """Above the lower edge of that box, in its heights."""
-_TEXT_MIN = 3
-_PICTURE_CONFIDENCE_MIN = 0.7
-"""What is less sure in a picture is its drawing taken for letters."""
 _SAME_SIZE = 0.22
 """Boxes differ by the letters of their line: sizes that are so near are one."""
 
@@ -27,12 +24,6 @@ def add_recognised(page: Page, recognised: RecognisedPage) -> None:
 
     Where OCR found the page turned otherwise than its text, that text stands aside: it is a stamp on a scan.
     """
-    if recognised.pictures:
-        page.picture_texts.extend(
-            picture.text for picture in recognised.pictures
-            if len(picture.text) >= _TEXT_MIN and picture.confidence >= _PICTURE_CONFIDENCE_MIN
-        )
-        return
     words = words_of(recognised)
     if page.words and not recognised.turned:
         words = [word for word in words if not any(_covers(known, word) for known in page.words)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place_map import Frame, Kind
@@ -11,9 +12,19 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
 from sourcier.services.ingest.parsing.office.archives import check_archive
 from sourcier.services.ingest.parsing.office.charts import chart_table
-from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, children, descendants
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    Package,
+    attribute,
+    child,
+    children,
+    descendants,
+    name,
+    whole_number,
+)
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, append
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
 from sourcier.services.ingest.parsing.sheets.regions import Region, regions
@@ -26,12 +37,13 @@ from sourcier.services.ingest.reading_warnings import WarningCode
 RAW_LEAD = "Valeurs enregistrées"
 RAW_VALUES_MAX = 100
 _CHART_SHEETS = "chartsheets/"
+_ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
 
 
 def parse_workbook(source: Source) -> ParsedDocument:
     """Read a workbook: cells as they are shown, hidden sheets, rows and columns left out and told."""
     check_archive(source.path, source.limits)
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with Package(source.path, filename=source.filename) as package:
         workbook = Workbook(package)
         if not workbook.found:
@@ -48,6 +60,7 @@ def parse_workbook(source: Source) -> ParsedDocument:
             if shown:
                 builder.add(BlockKind.HEADING, entry.name, page=page, level=1)
                 append(shown, builder, page=page)
+            reader.add_pictures(builder, entry, page=page)
         title = core_title(package)
     return builder.build(
         format=Format.XLSX,
@@ -58,11 +71,22 @@ def parse_workbook(source: Source) -> ParsedDocument:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _AnchoredPicture:
+    """A picture on a sheet: the part that names it, and the first row and column and the last ones that it covers."""
+
+    part: str
+    identifier: str
+    alternative: str
+    cells: tuple[int, int, int, int]
+
+
 class _SheetsReader:
     def __init__(self, package: Package, workbook: Workbook, builder: DocumentBuilder, budget: CellBudget) -> None:
         self._package = package
         self._workbook = workbook
         self._warnings = builder.warnings
+        self._pictures: list[_AnchoredPicture] = []
         self._budget = budget
 
     def sheet(self, entry: SheetEntry) -> Iterator[Shown]:
@@ -78,6 +102,16 @@ class _SheetsReader:
         comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
         count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
         self._warnings.add(WarningCode.NOT_READ, count=count, detail="comments")
+
+    def add_pictures(self, builder: DocumentBuilder, entry: SheetEntry, *, page: int) -> None:
+        """Have the builder take the pictures of the sheet that was read last."""
+        pictures, self._pictures = self._pictures, []
+        for picture in pictures:
+            builder.add_picture(
+                self._package.picture(picture.part, picture.identifier), page=page, place=entry.name,
+                alternative=picture.alternative,
+                standing=Standing(Frame(Kind.CELLS, name=entry.name), (picture.cells,)),
+            )
 
     def _tables(self, entry: SheetEntry) -> list[Span]:
         found = []
@@ -96,10 +130,30 @@ class _SheetsReader:
                 continue
             for body in descendants(root, "txBody"):
                 yield ShownText(BlockKind.PARAGRAPH, _body_text(body))
-            self._warnings.add(WarningCode.PICTURES, count=sum(1 for _ in descendants(root, "a:blip")))
+            self._pictures += [_anchored_picture(blip, part) for blip in descendants(root, "a:blip")]
             if _CHART_SHEETS in entry.part:
                 for chart in self._package.related(part, "chart"):
                     yield from chart_table(self._package.xml(chart))
+
+
+def _anchored_picture(blip: Element, part: str) -> _AnchoredPicture:
+    """Return a picture with the cells that it covers."""
+    anchor, alternative = blip, ""
+    for above in blip.iterancestors():
+        if name(above) in _ANCHORS:
+            anchor = above
+            break
+    described = next(descendants(anchor, "cNvPr"), None) if anchor is not blip else None
+    alternative = attribute(described, "descr")
+    first, last = _cell(child(anchor, "from")), _cell(child(anchor, "to"))
+    return _AnchoredPicture(part, attribute(blip, "r:embed"), alternative, (*first, *last) if last[0] else first * 2)
+
+
+def _cell(corner: Element | None) -> tuple[int, int]:
+    """Return row and column from 1; zeros where they are not told."""
+    found = [child(corner, kind) for kind in ("row", "col")]
+    row, column = (whole_number((part.text or "").strip(), -1) + 1 if part is not None else 0 for part in found)
+    return (row, column) if row and column else (0, 0)
 
 
 def _body_text(body: Element) -> str:
@@ -120,8 +174,8 @@ def region_shown(region: Region, sheet: str) -> Iterator[Shown]:
     rows = [(number, left, number, right) for number in region.numbers]
     yield ShownTable(region.rows, region.header_rows, standing=Standing(frame, rows))
     whole = [(region.numbers[0], left, region.numbers[-1], right)]
-    for name, values in region.raw:
-        lead = f"{RAW_LEAD}, {name}" if name else RAW_LEAD
+    for column, values in region.raw:
+        lead = f"{RAW_LEAD}, {column}" if column else RAW_LEAD
         yield ShownText(
             BlockKind.CAPTION, f"{lead} : {' ; '.join(values[:RAW_VALUES_MAX])}", standing=Standing(frame, whole)
         )

@@ -13,6 +13,7 @@ from sourcier.services.ingest.parsing.office.archives import check_archive
 from sourcier.services.ingest.parsing.office.packages import Package, attribute, child, children
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import append
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.placing.collector import Standing
 from sourcier.services.ingest.parsing.slides.shapes import ShapeReader, placeholder
 from sourcier.services.ingest.parsing.slides.texts import line_text
@@ -28,7 +29,7 @@ _MAIN = "ppt/presentation.xml"
 def parse_slides(source: Source) -> ParsedDocument:
     """Read a presentation; hidden slides are left out and told."""
     check_archive(source.path, source.limits)
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with Package(source.path, filename=source.filename) as package:
         parts = _slide_parts(package, source.filename)
         source.check_pages(len(parts), "slides")
@@ -64,7 +65,7 @@ def _read_slide(package: Package, part: str, builder: DocumentBuilder, budget: C
     if attribute(slide, "show", "1") in ("0", "false"):
         builder.warnings.add(WarningCode.HIDDEN_TEXT, places=[str(page)], detail="slides")
         return
-    shapes = ShapeReader(package, part, builder.warnings, budget)
+    shapes = ShapeReader(package, part, builder, budget, page=page)
     append(shapes.read(child(slide, "p:cSld", "p:spTree")), builder, page=page)
     notes = "\n".join(line for found in package.related(part, "notesSlide") for line in _notes(package, found))
     if notes:

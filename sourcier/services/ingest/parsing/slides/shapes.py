@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sourcier.services.ingest.documents import BlockKind
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
 from sourcier.services.ingest.parsing.office.packages import (
     Element,
@@ -18,7 +19,7 @@ from sourcier.services.ingest.parsing.office.packages import (
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText
 from sourcier.services.ingest.parsing.slides.texts import body_texts, line_text
 from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
-from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
+from sourcier.services.ingest.reading_warnings import WarningCode
 
 TITLES = frozenset({"title", "ctrTitle"})
 _RUNNING = frozenset({"dt", "ftr", "hdr", "sldNum", "sldImg"})
@@ -29,10 +30,16 @@ _SPAN_MAX = 200
 class ShapeReader:
     """Reads the shapes of one slide's part."""
 
-    def __init__(self, package: Package, part: str, warnings: ReadingWarnings, budget: CellBudget) -> None:
+    def __init__(
+        self, package: Package, part: str, builder: DocumentBuilder, budget: CellBudget, *, page: int
+    ) -> None:
+        """The `builder` is told what is not read, and takes the pictures; the text is yielded."""
         self._package = package
+        self._part = part
+        self._page = page
+        self._builder = builder
         self._named = package.relationships(part)
-        self._warnings = warnings
+        self._warnings = builder.warnings
         self._budget = budget
 
     def read(self, tree: Element | None) -> Iterator[Shown]:
@@ -57,7 +64,8 @@ class ShapeReader:
         elif kind == "p:graphicFrame":
             yield from self._frame(shape)
         elif kind == "p:pic":
-            self._warnings.add(WarningCode.PICTURES)
+            for blip in descendants(shape, "a:blip"):
+                self._picture(shape, blip)
 
     def _text_shape(self, shape: Element) -> Iterator[Shown]:
         place = placeholder(shape)
@@ -81,7 +89,14 @@ class ShapeReader:
                 named = self._named.get(attribute(part, "r:dm"))
                 yield ShownText(BlockKind.PARAGRAPH, diagram_text(self._package.xml(named.target) if named else None))
             else:
-                self._warnings.add(WarningCode.PICTURES)
+                self._picture(shape, part)
+
+    def _picture(self, shape: Element, blip: Element) -> None:
+        named = next(descendants(shape, "p:cNvPr"), None)
+        self._builder.add_picture(
+            self._package.picture(self._part, attribute(blip, "r:embed")), page=self._page,
+            alternative=attribute(named, "descr"),
+        )
 
     def _table(self, table: Element) -> ShownTable:
         cells: list[GridCell] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, BlockKind
+from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
 from sourcier.services.ingest.parsing.office.lines import Line
 from sourcier.services.ingest.parsing.office.packages import Element, Package, child, name
@@ -15,7 +16,7 @@ from sourcier.services.ingest.parsing.word.numbering import BULLET, Label, Numbe
 from sourcier.services.ingest.parsing.word.runs import Anchored, RunReader
 from sourcier.services.ingest.parsing.word.styles import Styles
 from sourcier.services.ingest.parsing.word.tables import TableReader
-from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
+from sourcier.services.ingest.reading_warnings import WarningCode
 
 _GONE = frozenset({"w:del", "w:moveFrom", "w:sdtPr", "w:sdtEndPr", "w:sectPr", "w:tcPr", "w:pPr"})
 
@@ -24,15 +25,16 @@ class BlockReader:
     """Reads the parts of one document; numbers and notes are counted over all of them."""
 
     def __init__(
-        self, package: Package, styles: Styles, numbering: Numbering, notes: Notes, warnings: ReadingWarnings,
+        self, package: Package, styles: Styles, numbering: Numbering, notes: Notes, builder: DocumentBuilder,
         budget: CellBudget,
     ) -> None:  # fmt: skip
+        """The `builder` is told what is not read, and takes the pictures; the text is yielded."""
         self._package = package
         self._styles = styles
         self._numbering = numbering
-        self._runs = RunReader(styles, notes, warnings)
+        self._runs = RunReader(styles, notes, builder.warnings)
         self._tables = TableReader(self._blocks, budget)
-        self._warnings = warnings
+        self._builder = builder
         self._part = ""
         self._joined: Line | None = None
         notes.read = lambda element: flat_text(self._blocks(element))
@@ -50,7 +52,7 @@ class BlockReader:
             elif kind == "w:tbl":
                 yield from self._tables.read(element)
             elif kind == "w:altChunk":
-                self._warnings.add(WarningCode.NOT_READ, detail="an embedded document")
+                self._builder.warnings.add(WarningCode.NOT_READ, detail="an embedded document")
             elif kind == "mc:AlternateContent":
                 chosen = child(element, "mc:Choice")
                 yield from self._blocks(chosen if chosen is not None else element)
@@ -83,7 +85,10 @@ class BlockReader:
         return ShownText(BlockKind.CAPTION if role.caption else BlockKind.PARAGRAPH, text)
 
     def _anchored(self, anchored: Anchored) -> Iterator[Shown]:
-        self._warnings.add(WarningCode.PICTURES, count=anchored.pictures)
+        for picture in anchored.pictures:
+            self._builder.add_picture(
+                self._package.picture(self._part, picture.identifier), alternative=picture.alternative
+            )
         for text_box in anchored.text_boxes:
             yield from self._blocks(text_box)
         if not anchored.charts and not anchored.diagrams:

@@ -19,6 +19,7 @@ from sourcier.services.ingest.parsing.office.packages import (
 )
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import FOOTER_LEAD, HEADER_LEAD, Shown, append, flat_text
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.titles import usable_title
@@ -35,7 +36,7 @@ _MAIN = "word/document.xml"
 def parse_word(source: Source) -> ParsedDocument:
     """Read a Word document: headings, numbers, lists, tables, notes; it has no pages."""
     check_archive(source.path, source.limits)
-    builder = DocumentBuilder(source.limits)
+    builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
     with Package(source.path, filename=source.filename) as package:
         main = package.main_part(_MAIN)
         document = package.xml(main)
@@ -70,7 +71,7 @@ class _WordParts:
         notes = Notes(self._part("footnotes"), self._part("endnotes"), self._settings)
         numbering = Numbering(self._part("numbering"), styles)
         self._warnings = builder.warnings
-        self._blocks = BlockReader(package, styles, numbering, notes, builder.warnings, budget)
+        self._blocks = BlockReader(package, styles, numbering, notes, builder, budget)
 
     def body(self, body: Element) -> Iterator[Shown]:
         """Yield what the document itself shows."""

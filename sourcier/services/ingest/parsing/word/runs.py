@@ -16,6 +16,9 @@ from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCo
 _GONE = frozenset({"w:del", "w:moveFrom", "w:delText", "w:rPr", "w:pPr", "w:sdtPr", "w:instrText", "w:rt"})
 _BREAKS = {"w:br": "\n", "w:cr": "\n", "w:tab": " ", "w:ptab": " ", "w:noBreakHyphen": "-"}
 _DRAWINGS = frozenset({"w:drawing", "w:pict", "w:object"})
+_PICTURES = {"a:blip": "r:embed", "v:imagedata": "r:id"}
+"""What shows a picture, and its attribute that names it."""
+_DESCRIBING = frozenset({"docPr", "cNvPr", "v:shape"})
 _SIGNS_ONLY = frozenset({"w16se"})
 _PAGE_FIELDS = frozenset({"PAGE", "NUMPAGES", "SECTIONPAGES"})
 _RAISED_HALF_POINTS = 4
@@ -39,6 +42,14 @@ class _Field:
         return not self.in_result or self.own_value or (bool(words) and words[0].upper() in _PAGE_FIELDS)
 
 
+@dataclass(frozen=True, slots=True)
+class AnchoredPicture:
+    """A picture: the identifier of its part, and its author's text for people who do not see it."""
+
+    identifier: str
+    alternative: str
+
+
 @dataclass(slots=True)
 class Anchored:
     """What hangs at a paragraph: text boxes, and the parts of charts and diagrams by their relationships."""
@@ -46,7 +57,9 @@ class Anchored:
     text_boxes: list[Element] = field(default_factory=list)
     charts: list[str] = field(default_factory=list)
     diagrams: list[str] = field(default_factory=list)
-    pictures: int = 0
+    pictures: list[AnchoredPicture] = field(default_factory=list)
+    alternative: str = ""
+    """Of the picture that comes next."""
 
 
 class RunReader:
@@ -183,7 +196,12 @@ class RunReader:
                 if chosen is not None:
                     self._anchored(chosen, anchored)
             else:
-                anchored.pictures += kind in ("a:blip", "v:imagedata")
+                if kind in _DESCRIBING:
+                    anchored.alternative = attribute(part, "descr") or attribute(part, "alt")
+                elif kind in _PICTURES:
+                    identifier = attribute(part, _PICTURES[kind])
+                    anchored.pictures.append(AnchoredPicture(identifier, anchored.alternative))
+                    anchored.alternative = ""
                 self._anchored(part, anchored)
 
 

@@ -66,6 +66,14 @@ class PartsStage:
         """Return the message with the parts of the document, where the parse stage could not tell them."""
         return scanned
 
+    async def look_further(
+        self, scanned: events_pb2.DocumentScanned, path: Path, turn: Sequence[int], delivery: Delivery
+    ) -> None:
+        """Make more of the parts that were read than their results."""
+
+    async def add_further(self, scanned: events_pb2.DocumentScanned, folder: Path) -> None:
+        """Put what was made of the parts beside their results."""
+
     async def handle(self, scanned: events_pb2.DocumentScanned, delivery: Delivery) -> None:
         """Read the next few parts; after the last of them, the document."""
         await self._refuse_ended(scanned.version)
@@ -77,6 +85,7 @@ class PartsStage:
             scanned = await self.counted(scanned, path)
             turn = scanned.pages[scanned.pages_done : scanned.pages_done + self.parts_of_turn]
             await self._read_turn(scanned, path, turn, delivery)
+            await self.look_further(scanned, path, turn, delivery)
             await failpoint(f"{self.stage}.after-work")
             done = scanned.pages_done + len(turn)
             if done < len(scanned.pages):
@@ -129,6 +138,7 @@ class PartsStage:
             for number in scanned.pages:
                 part = await self._objects.get(self.key(scanned, number))
                 await asyncio.to_thread(part_file(folder, number).write_bytes, part)
+            await self.add_further(scanned, folder)
             artefact = await self._readers.assemble(
                 path, folder, filename=received.filename, content_type=received.content_type
             )

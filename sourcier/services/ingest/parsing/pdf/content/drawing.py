@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ _THIN = 3.0
 """A filled box of less height or width is a line."""
 _RULE_LENGTH_MIN = 5.0
 _SLANT_MAX = 0.7
+_FINGERPRINT_BYTES = 16
+_FINGERPRINTED_PIXELS_MIN = 1_000
+"""Smaller ones are decoration under any limits that somebody sets; pages have thousands of them."""
+_FINGERPRINTED_BYTES_MAX = 64 * 1024 * 1024
 
 Matrix = tuple[float, float, float, float, float, float]
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -87,8 +92,21 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
 def _embedded(item: Any, box: Box) -> Embedded:
     width, height = ctypes.c_uint(), ctypes.c_uint()
     pdfium.FPDFImageObj_GetImagePixelSize(item, ctypes.byref(width), ctypes.byref(height))
-    # A logo is the same picture on each page: its size and the length of its data tell it from most others.
-    return Embedded(box, width.value, height.value, int(pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0)))
+    return Embedded(box, width.value, height.value, _fingerprint(item, box, width.value, height.value))
+
+
+def _fingerprint(item: Any, box: Box, width: int, height: int) -> str:
+    """Return what tells a picture from others: a logo is the same one on each page."""
+    digest = hashlib.blake2b(f"{width} {height}".encode(), digest_size=_FINGERPRINT_BYTES)
+    length = int(pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0))
+    if width * height >= _FINGERPRINTED_PIXELS_MIN and 0 < length <= _FINGERPRINTED_BYTES_MAX:
+        # As it is stored, so nothing is unpacked.
+        data = (ctypes.c_ubyte * length)()
+        pdfium.FPDFImageObj_GetImageDataRaw(item, data, length)
+        digest.update(data)
+    else:
+        digest.update(f"{length} {[round(edge) for edge in box]}".encode())
+    return digest.hexdigest()
 
 
 def join_rules(rules: Iterable[Rule]) -> list[Rule]:

@@ -73,7 +73,7 @@ class Embedded(NamedTuple):
     box: Box
     width: int
     height: int
-    fingerprint: int
+    fingerprint: str
 
 
 @dataclass(slots=True)
@@ -100,8 +100,6 @@ class Page:
     """Something is drawn on it: it is no empty page."""
     embedded: list[Embedded] = field(default_factory=list)
     """Its pictures."""
-    picture_texts: list[str] = field(default_factory=list)
-    """What OCR read in them."""
     unread: str = ""
     """Why OCR could not read it."""
     hidden: int = 0

@@ -1,0 +1,1 @@
+"""Pictures inside documents: taken out within limits, each once, and told as passages once they were read."""

@@ -1,0 +1,129 @@
+"""Descriptions on their way: each picture is asked about once; without the endpoint a document loses nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.ingest.parsing.parts import PICTURES
+from sourcier.services.ingest.parsing.pdf.content.elements import Box
+from sourcier.services.ingest.parsing.pictures.passages import picture_text, warn
+from sourcier.services.ingest.parsing.pictures.results import PictureResults
+from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage, RecognisedPicture
+from sourcier.services.ingest.reading_warnings import ReadingWarnings
+from sourcier.services.ingest.stages.by_parts.ocr import PAGES_OF_TURN
+from sourcier.services.ingest.stages.by_parts.readers import ReadPart
+from tests.integration.ingest.conftest import Serve
+from tests.integration.ingest.fix_pipeline import PlainParsers
+from tests.integration.ingest.fix_vision_endpoint import asking, describing, said
+from tests.unit.ingest.fix_words import document_of
+
+STAGES = "accept,parse,ocr,chunk,index"
+
+
+class PlainPictures:
+    """Reads of each part one picture, without text; each second part has a logo besides."""
+
+    result = RecognisedPage
+
+    def __init__(self) -> None:
+        """Begin with nothing taken out."""
+        self.taken_out: list[int] = []
+
+    def working_folder(self) -> AbstractAsyncContextManager[Path]:
+        """Lend a folder."""
+        return PlainParsers().working_folder()
+
+    async def read(
+        self, path: Path, *, filename: str, content_type: str, parts: Sequence[int], attempt: int
+    ) -> AsyncIterator[ReadPart]:
+        """Yield the parts."""
+        for number in parts:
+            # A process that a hostile file took over may name pictures as it likes.
+            names = [*self._names(number), "../../elsewhere"]
+            pictures = tuple(RecognisedPicture(Box(0, 0, 9, 9), "", 0, name) for name in names)
+            yield ReadPart(number, RecognisedPage(number, pictures=pictures).to_bytes())
+
+    async def made(self, path: Path, *, filename: str, content_type: str, told: dict[str, Any]) -> bytes:
+        """Return the pictures of a part."""
+        self.taken_out.append(told[PICTURES])
+        return json.dumps({
+            name: base64.b64encode(name.encode()).decode() for name in self._names(told[PICTURES])
+        }).encode()
+
+    async def assemble(self, path: Path, recognised: Path, *, filename: str, content_type: str) -> bytes:
+        """Return what is said of the pictures as a document."""
+        results = await asyncio.to_thread(PictureResults, recognised)
+        warnings, texts = ReadingWarnings(), ["Le texte du document."]
+        for name in ("image1", "logo"):
+            result = results.of(name, part=1)
+            texts.append(picture_text(result, number=1))
+            warn(result, warnings, text=texts[-1], place="1")
+        return replace(document_of("\n\n".join(filter(None, texts))), warnings=warnings.all()).to_bytes()
+
+    def _names(self, number: int) -> list[str]:
+        return [f"image{number}", *(["logo"] if number % 2 == 0 else [])]
+
+
+async def test_pictures_are_described_each_once_and_a_copy_asks_nothing(serve: Serve) -> None:
+    plain = PlainPictures()
+    parts = PAGES_OF_TURN + 2
+    async with (
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(stages=STAGES, recognisers=plain, vision=vision) as service,
+    ):
+        job = (await service.submit(f"!scanned {parts}", filename="a.docx")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert len(endpoint.sent) == parts + 1
+        (text,) = await service.texts()
+        assert text.count("Description : Un plan d'évacuation") == 2
+        copy = (await service.submit(f"!scanned {parts}", filename="b.docx", source="b.docx")).job
+        assert (await service.finished(copy.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert len(endpoint.sent) == parts + 1
+
+
+@pytest.mark.parametrize("status", [500, 400])
+async def test_without_descriptions_a_document_is_indexed_and_it_is_told(serve: Serve, status: int) -> None:
+    plain = PlainPictures()
+    async with (
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(stages=STAGES, recognisers=plain, vision=vision) as service,
+    ):
+        endpoint.status = status
+        job = (await service.submit("!scanned 2", filename="a.docx")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert await service.texts() == ["Le texte du document."]
+        ((warnings,),) = await service.rows("select reading_warnings from document_versions")
+        failed = next(warning for warning in warnings if warning[0] == "descriptions_failed")
+        assert failed[1:3] == [2, ["1"]]
+        assert str(status) in failed[3]
+        asked = len(endpoint.sent)
+        if status == 500:
+            # It is left alone for a while: the next document does not wait for it.
+            other = (await service.submit("!scanned 3", filename="b.docx", source="b.docx")).job
+            assert (await service.finished(other.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+            assert len(endpoint.sent) == asked
+
+
+async def test_an_endpoint_that_comes_back_in_time_costs_no_description(serve: Serve) -> None:
+    plain = PlainPictures()
+    async with (
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(stages=STAGES, recognisers=plain, vision=vision) as service,
+    ):
+        endpoint.first = [said(""), {"error": "plus tard"}]
+        endpoint.answer = said("Un schéma du réseau.")
+        job = (await service.submit("!scanned 2", filename="a.docx")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        (text,) = await service.texts()
+        assert text.count("Un schéma du réseau.") == 2
+        assert len(endpoint.sent) == 5
