@@ -23,12 +23,21 @@ PARTS_MAX = 6
 _PERCENT = re.compile(r"%|\bpour ?cents?\b|\bpourcentage\b|\bpercent(?:age)?\b")
 
 
+_NARROWED = re.compile(
+    r"\b(?:pas|sauf|hors|sans|excepte|hormis|depuis|derniere?|prochaine?|precedente?|except|without|excluding|since|not|"
+    r"previous|(?:last|next) (?:year|month|week|quarter))\b"
+)
+
+
 def asked(question: str, *, language: str = "fr") -> Asked | None:
     """Return the computation that a question asks for; None for any other question."""
     typed = " ".join(question.replace("\u2019", "'").split()).rstrip(" ?.!")
     if not typed or len(typed) > QUESTION_CHARACTERS_MAX:
         return None
     said = Said(typed, fold_in_place(typed), language)
+    if _NARROWED.search(said.plain):
+        # Function words that no figure's words tell: « sans », « l'an dernier », « n'ont pas ».
+        return None
     return next((found for form in _FORMS if (found := form(said)) is not None), None)
 
 
