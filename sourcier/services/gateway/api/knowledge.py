@@ -231,7 +231,8 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def _listed(
         self, connection: Connection, request: knowledge_pb2.ListDocumentsRequest, *, tenant: str
     ) -> Listed:
-        collection_id, names = None, [request.collection]
+        collection_id: str | None = None
+        names = [request.collection]
         if request.collection:
             found = await collections.get_collection(connection, tenant=tenant, name=request.collection)
             collection_id = found.collection_id
