@@ -191,6 +191,8 @@ def test_two_that_disagree_without_a_date_are_told() -> None:
     # One says more, and none says otherwise.
     ("Quand le standard répond-il ?", "Le standard répond de 8 h à 12 h.",
      "Le standard répond de 8 h à 12 h et de 14 h à 17 h.", False),
+    ("Quand la bibliothèque ouvre-t-elle ?", "La bibliothèque est ouverte le lundi.",
+     "La bibliothèque est ouverte le mardi.", False),
     # What is numbered is no value, and each has a rule of its own.
     ("Les congés pour événements familiaux", "Accord sur les congés pour événements familiaux, article 2",
      "Accord sur les congés pour événements familiaux, article 1er", False),
