@@ -250,7 +250,7 @@ def _another_figure(loser: Stated, winner: Stated) -> bool:
 
 
 def _unsettled(first: Stated, second: Stated, asked: AskedTime) -> bool:
-    """Return whether two passages disagree on a figure, a day or a yes, and nothing tells which one holds."""
+    """Return whether two passages disagree on a figure or a yes, and nothing tells which one holds."""
     if not (in_force(first, asked.period) and in_force(second, asked.period)) or first.told != second.told:
         return False
     if {first.status, second.status} != {Status.FACT} or not say_the_same(first, second) or words_apart(first, second):
@@ -258,7 +258,5 @@ def _unsettled(first: Stated, second: Stated, asked: AskedTime) -> bool:
         return False
     if opposed(first, second) and first.figures == second.figures and first.days == second.days:
         return True
-    if first.main_figures or second.main_figures:
-        # « De 8 h à 12 h » and « de 8 h à 12 h et de 14 h à 17 h »: one says more, none says otherwise.
-        return not first.main_figures <= second.main_figures and not second.main_figures <= first.main_figures
-    return bool(first.days) and bool(second.days) and first.days.isdisjoint(second.days)
+    # « De 8 h à 12 h » and « de 8 h à 12 h et de 14 h à 17 h », « le lundi » and « le mardi »: none says otherwise.
+    return not first.main_figures <= second.main_figures and not second.main_figures <= first.main_figures

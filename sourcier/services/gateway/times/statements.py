@@ -81,6 +81,8 @@ class Stated:
     names: frozenset[str]
     subject_names: frozenset[str]
     """Those of its names, and its weekdays, that tell what a value is of: « le site de Rennes ouvre à 8 h »."""
+    subject_numbers: frozenset[str]
+    """Those of its numbers that tell it: « lot 2 », « pour 4 personnes, le prix est … »."""
     frame: Frame
     start: date | None
     end: date | None
@@ -111,7 +113,7 @@ def stated(number: int, candidate: Candidate, clause: Clause, told: frozenset[st
     return Stated(
         number, candidate, clause, told, words, _figures(tokens), _figures(tokens_of(main)),
         frozenset(token.text for token in tokens if token.text in _WEEKDAYS), _units(tokens),
-        frozenset(_NAME.findall(plain)), _subject_names(plain, _lead_characters(clause)),
+        frozenset(_NAME.findall(plain)), _subject_names(plain, _lead_characters(clause)), _subject_numbers(tokens),
         frame_of(clause.tokens, today=today),
         candidate.times.start if start is None else start.start,
         candidate.times.end if end is None else end.end, start is not None,
@@ -148,6 +150,8 @@ def say_the_same(first: Stated, second: Stated) -> bool:
     Editions of one document may word it anew; of others each word must be found again.
     """
     if first.subject_names != second.subject_names or _are_siblings(first, second):
+        return False
+    if first.subject_numbers and second.subject_numbers and first.subject_numbers.isdisjoint(second.subject_numbers):
         return False
     if first.names != second.names and opposed(first, second):
         # « Le parking de Brest est gratuit », « le parking de Quimper est payant ».
@@ -223,6 +227,16 @@ def _subject_names(text: str, lead: int) -> frozenset[str]:
     place = predicate_place(tokens)
     days = [token.text for token in tokens[:place] if token.text in _WEEKDAYS] if place < len(tokens) else []
     return frozenset((*names, *days))
+
+
+def _subject_numbers(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the numbers before the verb of a clause, and those that number something."""
+    place = predicate_place(tokens)
+    before = tokens[:place] if place < len(tokens) else ()
+    return frozenset((
+        *(_number(token) for token in before if is_figure(token)),
+        *(_number(number) for word, number in pairwise(tokens) if word.text in _NUMBERED and is_figure(number)),
+    ))
 
 
 def _lead_characters(clause: Clause) -> int:

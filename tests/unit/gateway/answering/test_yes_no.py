@@ -106,6 +106,18 @@ async def test_what_holds_is_quoted_over_what_was_considered() -> None:
     assert "pourrait passer à 10 €" in told["not_decided"]
 
 
+async def test_where_documents_disagree_and_nothing_settles_it_both_are_quoted_without_a_word() -> None:
+    events, _ = await ask(
+        "La température de la salle serveur est-elle de 19 degrés ?", "Oui, elle est de 19 degrés [1].",
+        ("Guide", "La température de la salle serveur est de 19 degrés."),
+        ("Fiche", "La température de la salle serveur est de 22 degrés."),
+    )
+    assert shown(events).startswith("Voici ce que disent les documents : « La température de la salle serveur est de ")
+    assert "19 degrés. » [1]" in shown(events)
+    assert "22 degrés. » [2]" in shown(events)
+    assert [event.reason for event in events if isinstance(event, Conflict)] == [""]
+
+
 async def test_a_true_yes_is_the_clauses_too() -> None:
     events, _ = await ask("La salle des mariages est-elle climatisée ?", "Non [1].", COOLING)
     assert text(events) == "Oui : « La salle des mariages est climatisée depuis 2021. » [1]"

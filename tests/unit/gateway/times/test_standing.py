@@ -145,6 +145,12 @@ def test_what_does_not_hold_is_put_aside(
     ("À quelle heure ouvre le marché ?",
      ("# Avis du 3 mars 2024\nLe marché du lundi ouvre à 7 h.",
       "# Avis du 4 mai 2025\nLe marché du mardi ouvre à 8 h.")),
+    ("Combien coûte le lot ?", ("# Avis du 3 mars 2024\nLe lot 1 coûte 50 €.",
+                                "# Avis du 4 mai 2025\nLe lot 2 coûte 60 €.")),
+    ("Quel est le prix ?", ("# Avis du 3 mars 2024\nPour 2 personnes, le prix est de 10 €.",
+                            "# Avis du 4 mai 2025\nPour 4 personnes, le prix est de 18 €.")),
+    ("When does the office open?", ("# Notice of 3 March 2024\nThe London office opens at 8 am.",
+                                    "# Notice of 4 May 2025\nThe Leeds office opens at 9 am.")),
     ("Le parking est-il gratuit ?",
      ("# Avis du 3 mars 2024\nLe parking de Brest est gratuit.",
       "# Avis du 4 mai 2025\nLe parking de Quimper est payant.")),
@@ -185,6 +191,8 @@ def test_two_that_disagree_without_a_date_are_told() -> None:
     # One says more, and none says otherwise.
     ("Quand le standard répond-il ?", "Le standard répond de 8 h à 12 h.",
      "Le standard répond de 8 h à 12 h et de 14 h à 17 h.", False),
+    ("Quand la bibliothèque ouvre-t-elle ?", "La bibliothèque est ouverte le lundi.",
+     "La bibliothèque est ouverte le mardi.", False),
     # What is numbered is no value, and each has a rule of its own.
     ("Les congés pour événements familiaux", "Accord sur les congés pour événements familiaux, article 2",
      "Accord sur les congés pour événements familiaux, article 1er", False),
