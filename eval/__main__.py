@@ -24,14 +24,17 @@ from eval.measured import HISTORY, MEASURED
 from eval.refusals.answerability import measure_answerability
 from eval.refusals.refusals import RefusalRun, measure_offline, measure_through
 from eval.refusals.situations import RefusalSets
+from eval.retrieval.acronyms import measure_acronyms
 from eval.retrieval.codes import measure_codes
 from eval.retrieval.latency import measure_latency
 from eval.retrieval.parts import measure_parts
 from eval.retrieval.plot import plot_retrieval
 from eval.retrieval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
+from eval.retrieval.slips import measure_slips
 from eval.sentences.judging import measure_opinions
 from eval.sentences.sentences import measure_sentences
 from eval.sets import datasets
+from eval.sets.acronyms import acronym_set
 from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from eval.times.command import in_force, yes_no
@@ -61,6 +64,25 @@ def system_options(command: Any) -> Any:
 
 main.add_command(yes_no)
 main.add_command(in_force)
+
+
+@main.command()
+@click.option("--data", type=FOLDER, multiple=True, help="A retrieval set; the project's own one by default.")
+@click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
+@click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
+def acronyms(data: tuple[Path, ...], model: str, engine: str) -> None:
+    """Measure what acronyms that documents spell out bring; needs no service."""
+    for dataset in [datasets.load(folder) for folder in data] or [acronym_set()]:
+        click.echo(f"{measure_acronyms(dataset, model=model, engine=engine)}\n")
+
+
+@main.command()
+@click.option("--data", type=FOLDER, required=True, multiple=True, help="A retrieval set; may be given several times.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many; all when left out.")
+def slips(data: tuple[Path, ...], questions: int | None) -> None:
+    """Measure what slips of typing cost full text; needs no model and no service."""
+    for folder in data:
+        click.echo(f"{measure_slips(datasets.load(folder).first(questions))}\n")
 
 
 @main.command("figures")

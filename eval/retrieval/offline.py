@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,7 +67,7 @@ class OfflineSearch:
         self._scores: defaultdict[tuple[Precision, int], dict[int, float]] = defaultdict(dict)
         similarities = questions.vectors @ corpus.vectors.T
         self.dense = [_best(row, limit=DEPTH) for row in similarities]
-        lexical = LexicalIndex(corpus)
+        lexical = LexicalIndex(corpus.words, corpus.stems)
         self.lexical = [
             lexical.search(question.text, limit=DEPTH, expansions=found)
             for question, found in zip(dataset.questions, expansions or [()] * len(dataset.questions), strict=True)
@@ -132,21 +132,21 @@ class OfflineSearch:
 class LexicalIndex:
     """BM25 over an encoded set, exact."""
 
-    def __init__(self, corpus: EncodedCorpus) -> None:
-        """Invert the chunks' words."""
+    def __init__(self, words: Sequence[Mapping[int, float]], stems: Sequence[Iterable[str]]) -> None:
+        """Invert the chunks' words: their weights by dimension, and their stems."""
         postings: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
         frequencies: defaultdict[str, int] = defaultdict(int)
-        for chunk, words in enumerate(corpus.words):
-            for dimension, weight in words.items():
+        for chunk, weights in enumerate(words):
+            for dimension, weight in weights.items():
                 postings[dimension].append((chunk, weight))
-            for stem in corpus.stems[chunk]:
+            for stem in stems[chunk]:
                 frequencies[stem] += 1
         self._postings = {
             dimension: (np.asarray([chunk for chunk, _ in entries]), np.asarray([weight for _, weight in entries]))
             for dimension, entries in postings.items()
         }
         self._frequencies: Mapping[str, int] = frequencies
-        self._chunks = len(corpus.words)
+        self._chunks = len(words)
 
     def search(self, question: str, *, limit: int, expansions: Sequence[Expansion] = ()) -> Hits:
         """Return the chunks that share a stem with a question, by BM25."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from eval.sets.datasets import Dataset, Passage, Question
@@ -59,9 +58,3 @@ class SpelledOut:
         found = [(True, key, meaning) for short in asked.shorts for key, meaning in self._by_short.get(short, ())]
         found += [(False, key, meaning) for head in asked.heads for key, meaning in self._by_head.get(head, ())]
         return expansions(asked, found)
-
-
-def with_meanings(question: str, found: Sequence[Expansion]) -> str:
-    """Return a question with the long forms of its acronyms behind it."""
-    longs = [meaning.long for each in found if each.is_short and not each.doubtful for meaning in each.meanings[:1]]
-    return f"{question} ({', '.join(longs)})" if longs else question

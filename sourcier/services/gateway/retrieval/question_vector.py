@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
 
+from sourcier.services.chassis import telemetry
+from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline, let_leave
+from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
+from sourcier.services.index.acronyms.asking import find_expansions, has_acronym, with_long_forms
 from sourcier.services.index.search.search import QuestionVector
+
+logger = logging.getLogger(__name__)
 
 HELD_SECONDS_MAX = 0.05
 """How long a search holds its connection for a vector: several times what an embedding takes on an idle machine."""
+EXPANDING_SECONDS_MAX = 1.0
+"""How long an embedding waits for what its question's acronyms stand for; mostly a millisecond."""
 
 
 class Embedder(Protocol):
@@ -28,9 +38,14 @@ class Embedder(Protocol):
 class ComingEmbedding:
     """One question's embedding; use it as an async context manager, which ends what nobody waits for any more."""
 
-    def __init__(self, embedder: Embedder, question: str, *, tenant: str, deadline: Deadline) -> None:
+    def __init__(
+        self, embedder: Embedder, question: str, *, tenant: str, deadline: Deadline,
+        expanding: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
+        """Take the question, or who gives the text to embed for it."""
         self._embedder = embedder
         self._question = question
+        self._expanding = expanding
         self._tenant = tenant
         self._deadline = deadline
         self._space_id = ""
@@ -89,8 +104,9 @@ class ComingEmbedding:
     async def _embedded(self, space_id: str) -> QueryEmbedding:
         started = time.perf_counter()
         try:
+            text = self._question if self._expanding is None else await self._expanding()
             return await self._embedder.embed_query(
-                self._question, space_id=space_id, tenant=self._tenant, deadline=self._deadline
+                text, space_id=space_id, tenant=self._tenant, deadline=self._deadline
             )
         finally:
             self.seconds += time.perf_counter() - started
@@ -99,6 +115,24 @@ class ComingEmbedding:
         if self._making is not None:
             self._making.cancel()
             await asyncio.gather(self._making, return_exceptions=True)
+
+
+async def embedded_text(
+    database: Database, question: str, *, tenant: str, collections: Sequence[str], deadline: Deadline
+) -> str:
+    """Return a question with the long forms of its acronyms; as it is, with a warning, where they cannot be read."""
+    if not has_acronym(question):
+        return question
+    try:
+        async with asyncio.timeout(deadline.remaining(EXPANDING_SECONDS_MAX)):
+            async with database.transaction(tenant=tenant, read_only=True) as connection:
+                found = await find_expansions(connection, tenant=tenant, collections=collections, question=question)
+    except (ServiceError, TimeoutError) as error:
+        reason = error.reason if isinstance(error, ServiceError) else DeadlineExceeded.reason
+        telemetry.degradations_total.labels("acronyms", reason).inc()
+        logger.warning("the question's acronyms are not known; it is embedded as it is: %s", error)
+        return question
+    return with_long_forms(question, found)
 
 
 def question_vector(embedding: QueryEmbedding) -> QuestionVector:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 from sourcier.services.chassis import telemetry
@@ -27,7 +28,7 @@ from sourcier.services.gateway.retrieval.missing_identifiers import not_found
 from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
 from sourcier.services.gateway.retrieval.neighbours import with_neighbours
-from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding, embedded_text
 from sourcier.services.gateway.retrieval.ranking_order import ordered
 from sourcier.services.gateway.retrieval.validated_sources import kept_with, read_validated
 from sourcier.services.gateway.stopwatch import Stopwatch
@@ -193,7 +194,12 @@ class Retriever:
 
     def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
         """Return what a question is embedded by, before it is known for sure where it is searched for."""
-        return ComingEmbedding(self._peers, query.question, tenant=query.tenant, deadline=deadline)
+        return ComingEmbedding(
+            self._peers, query.question, tenant=query.tenant, deadline=deadline, expanding=partial(
+                embedded_text, self._database, query.question, tenant=query.tenant, collections=query.collections,
+                deadline=deadline,
+            ),
+        )
 
     async def find(
         self, query: Query, *, deadline: Deadline, stopwatch: Stopwatch | None = None,

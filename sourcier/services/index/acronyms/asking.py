@@ -104,6 +104,17 @@ class Alternatives:
 NO_ALTERNATIVES = Alternatives()
 
 
+def has_acronym(question: str) -> bool:
+    """Return whether a question has what is surely an acronym, known or not."""
+    return any(not doubtful for _, doubtful in _shorts(question).values())
+
+
+def with_long_forms(question: str, found: Sequence[Expansion]) -> str:
+    """Return a question as it is embedded: with what its acronyms mostly stand for behind it, in brackets."""
+    longs = [each.meanings[0].long for each in found if each.is_short and not each.doubtful]
+    return f"{question} ({', '.join(longs)})" if longs else question
+
+
 def stems_of(expansions: Sequence[Expansion]) -> tuple[str, ...]:
     """Return all stems of all alternatives, which are counted with those of the question."""
     return tuple(dict.fromkeys(stem for each in expansions for group in each.alternatives for stem in group))

@@ -38,7 +38,7 @@ async def search_lexical(
 
     `stems` are the question's, the same that the scope was found with; `added` is what its acronyms add to them.
     """
-    if not stems:
+    if not stems and not added.groups:
         return []
     # A filter leaves a share of the candidates, so it affords commoner stems; else it would find too few.
     share = scope.matching / scope.passages if 0 < scope.matching < scope.passages else 1.0

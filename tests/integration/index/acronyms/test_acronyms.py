@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
+from sourcier.services.gateway.retrieval.question_vector import embedded_text
 from sourcier.services.index.acronyms import storing
 from sourcier.services.index.acronyms.asking import Expansion, find_expansions
 from sourcier.services.index.documents.documents import delete_document
@@ -109,6 +111,25 @@ async def test_a_title_has_an_acronym_that_gives_way_to_one_that_is_spelled_out(
     assert (await _lexical(database, "Qu'est-ce que le RPN ?"))[0].passage.source == "title"
     await writer.index("other", ["La réunion des parents nouveaux (RPN)."])
     assert await _meanings(writer, "RPN") == {"RPN": ["réunion des parents nouveaux"]}
+
+
+async def test_a_question_is_embedded_with_the_long_form_of_its_acronym(database: Database, writer: Writer) -> None:
+    await writer.index("spelled", [SPELLED])
+    texts = {
+        question: await embedded_text(
+            database, question, tenant="acme", collections=["default"], deadline=Deadline.after(30)
+        )
+        for question in ("Que dit le R.P.N. ?", "que dit le rpn", "Que dit le CSE ?", "le règlement du notariat")
+    }
+    assert list(texts.values()) == [
+        "Que dit le R.P.N. ? (règlement professionnel du notariat)",
+        "que dit le rpn (règlement professionnel du notariat)", "Que dit le CSE ?", "le règlement du notariat",
+    ]
+    # What cannot be read is no reason to embed nothing.
+    asked = embedded_text(
+        database, "Le RPN", tenant="acme", collections=["default"], deadline=Deadline.after(-1)
+    )
+    assert await asked == "Le RPN"
 
 
 async def test_several_batches_and_documents_of_before_are_read_later(writer: Writer) -> None:
