@@ -170,10 +170,10 @@ class Run:
 async def check_sample(
     dataset: Dataset, system: System, *, per_kind: int, timed: int, wanted: Callable[[Sentence], bool] = lambda _: True
 ) -> Run:
-    """Check up to so many wanted sentences of every kind, and those written by hand; time the check of some."""
+    """Check those wanted of so many sentences of every kind, and those written by hand; time the check of some."""
     handbook = handwritten.handbook_passages()
     chosen = [
-        *_sample(filter(wanted, sentence_sets.sentences(dataset)), per_kind),
+        *filter(wanted, _sample(sentence_sets.sentences(dataset), per_kind)),
         *filter(wanted, handwritten.handwritten(handbook)),
     ]
     cited = {sentence.passage_id for sentence in chosen}

@@ -179,7 +179,7 @@ async def test_two_hundred_megabytes_are_refused_while_sent(indexed: RunningStac
 async def test_interactive_documents_overtake_a_bulk_load(indexed: RunningStack, scripted_client: Client) -> None:
     bulk = await asyncio.gather(*(
         scripted_client.upload(f"Fiche {number}. ".encode() * 200, filename=f"bulk-{number}.txt", lane="bulk")
-        for number in range(40)
+        for number in range(20)
     ))
     urgent = await scripted_client.upload(b"La note urgente de midi.", filename="urgent.txt")
     job = await scripted_client.wait_for_job(urgent.job_id)

@@ -1,6 +1,6 @@
 """A gate on the check of answers' sentences: a sample of each kind through real embed and rerank services.
 
-With 14 sentences a kind, all of the half that is reported, a share of 95 % has a standard error of 6 points: each
+With 28 sentences a kind, of which the reporting half is checked, a share of 95 % has a standard error of 6 points: each
 limit is that of the issue less 1.6 of its own standard errors. docs/measured/quality.md has the figures of a larger
 run, and its times.
 """
@@ -25,7 +25,7 @@ from tests.needed_sets import needs
 
 DATA = shared_sets.ROOT / shared_sets.PIAF
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
-PER_KIND = 14
+PER_KIND = 28
 STANDARD_ERRORS = 1.6
 
 pytestmark = [

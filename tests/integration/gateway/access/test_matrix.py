@@ -40,6 +40,8 @@ METHODS = {
 ROLES = list(Role)
 SECRET = "marmotte"
 """What is written in another's documents, and nowhere else."""
+WAITING_SECONDS = {"IngestText": 2}
+"""Of calls that wait for what nobody does here."""
 NOT_BY_OBJECT = {"CreateCollection", "CreateConversation", "GetSignIn", "WhoAmI", "CreateKey", "ListKeys", "RevokeKey"}
 
 
@@ -74,7 +76,7 @@ class World:
         sent = iter([request]) if descriptor.client_streaming else request
         answered: list[Message] = []
         try:
-            call = stub(sent, metadata=metadata, timeout=20)
+            call = stub(sent, metadata=metadata, timeout=WAITING_SECONDS.get(descriptor.name, 20))
             if descriptor.server_streaming:
                 async for response in call:
                     answered.append(response)

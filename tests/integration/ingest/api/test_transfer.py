@@ -38,7 +38,7 @@ from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
 from tests.waiting import eventually
 
 GUIDE = "# Télétravail\n\nLe télétravail est possible deux jours par semaine.\n\n# Frais\n\nLes repas sont remboursés."
-LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(60))
+LONG = "\n\n".join(f"# Partie {n}\n\n" + " ".join(f"mot{n}x{m}" for m in range(200)) for n in range(36))
 QUESTION = "télétravail repas mot3x4"
 PLACES = encoding.encode(PlaceMap((Frame(Kind.LINES),), (Stretch(0, 5, 0, 1, 2),)))
 """Of every chunk: what reads plain text here knows no places."""
