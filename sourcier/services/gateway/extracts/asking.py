@@ -59,7 +59,8 @@ _DURATION_UNIT = (
 )
 _IS = r"(?:est|sont|etait|etaient|sera|seront|fut)"
 _AMOUNTS = (
-    r"(?:prix|montants?|tarifs?|couts?|plafonds?|budget|salaires?|taux|frais|pourcentage|indemnites?|remboursement)"
+    r"(?:prix|montants?|tarifs?|couts?|plafonds?|budget|salaires?|taux|frais|pourcentage|indemnites?|remboursement|"
+    r"chiffre d'affaires|capital|loyers?|cotisations?|benefices?|remises?|valeurs?)"
 )
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.HOUR, re.compile(

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 
@@ -27,9 +26,8 @@ from sourcier.services.index.language.figures import held
 
 MEASURED = frozenset({Kind.AMOUNT, Kind.NUMBER, Kind.DURATION, Kind.DATE, Kind.HOUR})
 """What figures and dates tell: a sentence has such a value, or it has not."""
-AROUND, ABOVE, ELSEWHERE = 0.85, 0.7, 0.3
-"""What a word of the question counts that stands in the columns or the subject before, in title and headings, elsewhere
-in the passage."""
+AROUND, ABOVE = 0.85, 0.7
+"""What a word of the question counts that stands in the columns or the subject before, in title and headings."""
 VALUE_BONUS, VALUE_LACKING = 0.1, 0.4
 NOT_A_FACT = 0.05
 """What a sentence loses that is planned, proposed or over, beside one that is so."""
@@ -38,6 +36,9 @@ SCORE_MIN, OTHER_SCORE_MIN = 0.85, 0.95
 ANSWERS_MIN, ANSWERS_CONTENT_MIN = 0.85, 3
 """Asked of a sentence that takes the place of the language model's answer."""
 RIVAL_LEAD = 0.02
+OUTDONE_MAX = 0.15
+"""How much more of the question a sentence may hold that has no value, and so is no answer: « Part-time employees get
+leave in proportion » says more to a question about them than what full-time ones get."""
 CONTENT_MIN, OTHER_CONTENT_MIN, NEWS_MIN = 2, 2, 2
 """Words of a question, and of a sentence beyond them where no value is asked for."""
 FEW_WORDS, SHORT = 2, 20
@@ -60,17 +61,21 @@ class Chosen:
     kind: Kind
     words: int
     """Of the question."""
+    whole: bool
+    """Whether it holds all words of the question, with its columns, its lead and its headings."""
     plain: bool
     """Whether the sentence tells a fact, and no other value of this kind."""
     answer: tuple[int, int] | None
     """Where the value that answers stands in the passage's text; None where it cannot be told."""
+    outdone: float = 0.0
+    """How much more of the question another sentence holds, that has no such value."""
 
     @property
     def is_sure(self) -> bool:
         """Whether it may be the answer by itself."""
         return (
-            self.plain and self.answer is not None and self.kind in MEASURED and self.score >= ANSWERS_MIN
-            and self.words >= ANSWERS_CONTENT_MIN
+            self.whole and self.plain and self.answer is not None and self.kind in MEASURED
+            and self.score >= ANSWERS_MIN and self.words >= ANSWERS_CONTENT_MIN
         )
 
 
@@ -80,6 +85,8 @@ def choose(
     """Return the sentence of the passages, best first, that answers a question; None where none is sure to."""
     best = ranked(question, sources, today=today, count=2)
     if not best or best[0].score < score_min or (len(best) > 1 and _are_rivals(*best)):
+        return None
+    if best[0].outdone > OUTDONE_MAX:
         return None
     if best[0].kind is Kind.OTHER and (best[0].score < OTHER_SCORE_MIN or best[0].words < OTHER_CONTENT_MIN):
         return None
@@ -93,12 +100,16 @@ def ranked(question: str, sources: Sequence[Source], *, today: date, count: int)
         return []
     shares = sorted(_shares(asked, sources), key=lambda each: -each[0])
     found: list[Chosen] = []
+    fullest = 0.0
     for share, source, sentence in shares:
         # What is left can come to no more than its share and the bonus.
         if len(found) >= count and share + VALUE_BONUS <= found[-1].score:
             break
         if _may_answer(asked, source, sentence):
-            found.append(_chosen(asked, source, sentence, share, today=today))
+            fullest = fullest or share
+            found.append(replace(
+                _chosen(asked, source, sentence, share, today=today), outdone=fullest - share
+            ))
             found = sorted(found, key=lambda each: -each.score)[:count]
     return found
 
@@ -116,12 +127,8 @@ def _shares(asked: Wanted, sources: Sequence[Source]) -> list[tuple[float, Sourc
              for sentence in sentences_of(source.number, source.text, source.context)]
     weights = _weights(asked, [sentence for _, sentence in found])
     total = sum(weights.values())
-    in_passage: dict[int, frozenset[str]] = defaultdict(frozenset)
-    for source, sentence in found:
-        in_passage[source.number] |= sentence.own | sentence.above
     return [
-        (sum(weight * _credit(token, sentence, in_passage[source.number]) for token, weight in weights.items()) / total,
-         source, sentence)
+        (sum(weight * _credit(token, sentence) for token, weight in weights.items()) / total, source, sentence)
         for source, sentence in found
     ]
 
@@ -141,13 +148,12 @@ def _chosen(asked: Wanted, source: Source, sentence: Sentence, share: float, *, 
     score = share + (0.0 if told is None else VALUE_BONUS if told else -VALUE_LACKING) - (0.0 if fact else NOT_A_FACT)
     said = source.text[sentence.start : sentence.end]
     plain = fact and (bool(sentence.cells) or len(_new_values(asked, said)) == 1)
-    return Chosen(sentence, score, asked.kind, len(asked.content), plain, value)
+    whole = all(told_by(token, sentence.own | sentence.around | sentence.above) for token in asked.content)
+    return Chosen(sentence, score, asked.kind, len(asked.content), whole, plain, value)
 
 
-def _credit(token: Token, sentence: Sentence, elsewhere: frozenset[str]) -> float:
-    for credit, forms in (
-        (1.0, sentence.own), (AROUND, sentence.around), (ABOVE, sentence.above), (ELSEWHERE, elsewhere),
-    ):
+def _credit(token: Token, sentence: Sentence) -> float:
+    for credit, forms in ((1.0, sentence.own), (AROUND, sentence.around), (ABOVE, sentence.above)):
         if told_by(token, forms):
             return credit
     return 0.0

@@ -92,9 +92,10 @@ def values_in(text: str, kind: Kind) -> list[Value]:
         return [Value(start, end, text[start:end]) for start, end in _named(text, kind)]
     folded = fold_in_place(text)
     dates = _dates(text, folded)
+    hours = [match.span() for match in _FORMS[Kind.HOUR].finditer(folded)] if kind in (Kind.DATE, Kind.NUMBER) else []
     if kind is Kind.DATE:
-        return [Value(start, end, text[start:end]) for start, end in dates]
-    hours = [match.span() for match in _FORMS[Kind.HOUR].finditer(folded)] if kind is Kind.NUMBER else []
+        # « Quand ferme la piscine ? » is answered by an hour.
+        return [Value(start, end, text[start:end]) for start, end in dates or hours]
     return [
         Value(match.start(), match.end(), text[match.start() : match.end()])
         for match in _FORMS[kind].finditer(folded)

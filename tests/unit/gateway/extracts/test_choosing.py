@@ -102,3 +102,41 @@ def test_where_no_sentence_answers_there_is_none(question: str, text: str, title
 ])
 def test_what_is_denied_planned_or_excepted_is_quoted_whole(question: str, text: str, title: str, whole: str) -> None:
     assert whole in extracted(question, text, title)[0]
+
+
+SALES = """| Agence | 2023 | 2024 |
+|---|---|---|
+| Lille | 120 k€ | 134 k€ |
+| Lyon | 200 k€ | 210 k€ |"""
+
+
+@pytest.mark.parametrize(("question", "text", "title", "sure"), [
+    ("Combien de jours de télétravail par semaine ?",
+     "La proposition de porter le télétravail à trois jours par semaine est rejetée.\n"
+     "Le télétravail est limité à deux jours par semaine.", "Télétravail", "deux jours"),
+    ("Quel est le chiffre d’affaires 2024 de l’agence de Lille ?", SALES, "Chiffre d’affaires par agence", "134 k€"),
+    ("Quel est le taux de cotisation salariale en 2025 ?",
+     "Le taux de cotisation salariale était de 6,8 % en 2024.\n"
+     "Le taux de cotisation salariale est de 7,1 % en 2025.", "Cotisations", "7,1 %"),
+    ("Quel est le montant de la prime de Noël ?", "Le syndicat demande une prime de Noël de 500 €.", "Primes", ""),
+    ("Quel est le montant de la prime de vacances ?", "La prime de vacances pourrait passer à 500 €.", "Primes", ""),
+    ("Quel est le préavis des cadres en cas de démission ?",
+     "En cas de démission, le préavis est de trois mois pour les cadres et d’un mois pour les employés.", "Préavis",
+     ""),
+])
+def test_only_a_plain_fact_with_one_value_and_all_words_may_be_the_answer(
+    question: str, text: str, title: str, sure: str
+) -> None:
+    chosen = choose(question, [Source(1, text, title)], today=TODAY)
+    if sure:
+        assert chosen is not None
+        assert chosen.answer is not None
+        assert (chosen.is_sure, text[chosen.answer[0] : chosen.answer[1]]) == (True, sure)
+    else:
+        assert chosen is None or not chosen.is_sure
+
+
+def test_of_a_question_about_others_it_is_never_the_answer() -> None:
+    text = "Full-time employees get 25 days of leave. Part-time employees get leave in proportion to their hours."
+    chosen = choose("How many days of leave do part-time employees get?", [Source(1, text, "Leave")], today=TODAY)
+    assert chosen is None or not chosen.is_sure
