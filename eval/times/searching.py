@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from eval.retrieval.encoding import EncodedCorpus, OfflineEncoder, TokenRows, Variant
+from eval.retrieval.encoding import OfflineEncoder, Variant
 from eval.retrieval.offline import Fusion, LexicalIndex, OfflineSearch, Reranking
 from eval.retrieval.retrieval import RESULTS, Progress
 from eval.times.deciding import PASSAGES, Ranker
@@ -44,10 +42,6 @@ def by_words(half: Half) -> Ranker:
 def words_index(documents: Sequence[tuple[str, str]]) -> LexicalIndex:
     """Return the full text of documents, each a title and a text."""
     analyses = [analyse_passage(f"{title}\n{text}", language=detect(text)) for title, text in documents]
-    rows = TokenRows(np.zeros((0, 0), np.uint8), np.zeros(1, np.int64))
-    return LexicalIndex(EncodedCorpus(
-        passages=np.arange(len(analyses)), texts=tuple(text for _, text in documents),
-        vectors=np.zeros((0, 0), np.float32), codes=rows, full=None,
-        words=tuple(passage_weights(each) for each in analyses),
-        stems=tuple(frozenset(each.frequencies) for each in analyses),
-    ))
+    return LexicalIndex(
+        [passage_weights(each) for each in analyses], [frozenset(each.frequencies) for each in analyses]
+    )
