@@ -104,7 +104,7 @@ def _shown(half: Half, asked: Asked, places: Sequence[int]) -> Shown:
     )
     known = {each.name: each.times for each in documents}
     in_time = judged(Found(entries, len(entries)), query, known, NOTHING_SAID, today=TODAY)
-    text, source, word = _answer(asked, in_time, known)
+    text, source, word = _answer(asked, in_time)
     return Shown(
         asked, tuple(each.name for each in documents),
         frozenset(each.other.passage.document_id for each in in_time.conflicts if each.reason),
@@ -115,7 +115,7 @@ def _shown(half: Half, asked: Asked, places: Sequence[int]) -> Shown:
     )
 
 
-def _answer(asked: Asked, in_time: InForce, known: object) -> tuple[str, str, str]:
+def _answer(asked: Asked, in_time: InForce) -> tuple[str, str, str]:
     """Return the clause that answers, its document, and the word that it decides, where it decides one."""
     passages = [entry.passage for entry in in_time.held]
     if asked.is_yes_no:
