@@ -147,7 +147,7 @@ class _OtlpCollector:
 
     def close(self) -> None:
         """Give up what is being sent."""
-        self._exporter.shutdown()
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
