@@ -6,11 +6,12 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +22,17 @@ import pytest_asyncio
 from sourcier import errors
 from sourcier.client import Client
 from sourcier.services.chassis.models.store import root_of
+from sourcier.services.stack.settings import SERVICE_NAMES
+from tests.fix_traces import Collector, open_collector
 from tests.sharing import shared
 
 REPOSITORY = Path(__file__).parents[1]
 EMBEDDING_MODEL, LANGUAGE_MODEL = "multilingual-e5-small", "smollm2-135m-instruct"
 START_SECONDS_MAX = 400
+SECRET_HEADER = "Basic c291cmNpZXI6dHJhY2Vz"
+"""What the stack with the scripted language model shows the collector of its traces."""
+METRICS_TOKEN = "metrics-of-the-scripted-stack"
+"""What it asks of those who read its metrics."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,35 @@ def _scripted_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
             {"pattern": ".", "text": "{passage:1} [1]"},
         ],
     }))
-    yield from _stack(SOURCIER_GENERATE_ENGINE="scripted", SOURCIER_GENERATE_SCRIPT_FILE=str(script))
+    with open_collector() as collector:
+        _collectors["scripted"] = collector
+        yield from _stack(
+            SOURCIER_GENERATE_ENGINE="scripted", SOURCIER_GENERATE_SCRIPT_FILE=str(script),
+            # What names a trace is traced, and nothing else is.
+            SOURCIER_TRACES_URL=collector.url, SOURCIER_TRACES_RATIO="0",
+            SOURCIER_TRACES_HEADERS=json.dumps({"Authorization": SECRET_HEADER}),
+            NO_PROXY="127.0.0.1", SOURCIER_METRICS_TOKEN=METRICS_TOKEN, **_metrics_addresses(),
+        )
+
+
+def _metrics_addresses() -> dict[str, str]:
+    """Return the settings that have each service tell its metrics on a port that is free now."""
+    with ExitStack() as held:
+        taken = {name: held.enter_context(socket.socket()) for name in SERVICE_NAMES}
+        for each in taken.values():
+            each.bind(("127.0.0.1", 0))
+        return {f"SOURCIER_{name.upper()}_METRICS_LISTEN": f"127.0.0.1:{each.getsockname()[1]}"
+                for name, each in taken.items()}
+
+
+_collectors: dict[str, Collector] = {}
+
+
+def traces_of(stack: RunningStack) -> Collector:
+    """Return where the stack with the scripted language model sends its traces to."""
+    collector = _collectors["scripted"]
+    assert stack.environment["SOURCIER_TRACES_URL"] == collector.url
+    return collector
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -19,7 +19,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "the stack with a scripted model": (
         "tests/e2e/test_closed_ports.py", "tests/e2e/test_conversation.py", "tests/e2e/test_documentation.py",
         "tests/e2e/test_erasure.py", "tests/e2e/test_foreign_ids.py", "tests/e2e/test_overwrites.py",
-        "tests/e2e/test_page.py", "tests/e2e/test_refusing.py",
+        "tests/e2e/test_page.py", "tests/e2e/test_refusing.py", "tests/e2e/test_traces.py",
+        "tests/e2e/test_expressions.py",
         "tests/e2e/test_resilience.py",
     ),
     "the stack without a language model": (

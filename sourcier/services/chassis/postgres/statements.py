@@ -24,9 +24,9 @@ class TracedCursor(AsyncCursor[TupleRow]):
     """A cursor whose statements are steps of the trace under way."""
 
     async def execute(
-        self, query: Query, params: Params | None = None, *, prepare: bool | None = None, binary: bool | None = None
+        self, query: Any, params: Params | None = None, *, prepare: bool | None = None, binary: bool | None = None
     ) -> Self:
-        """Run a statement."""
+        """Run a statement, of any kind that psycopg takes."""
         with _step(query):
             # Its overloads tell templates, which take no values, from the other forms of a query.
             return await super().execute(cast(Any, query), params, prepare=prepare, binary=binary)
