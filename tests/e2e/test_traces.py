@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator
 
 import grpc.aio
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -135,3 +136,19 @@ async def test_a_question_that_names_no_trace_is_none_here(traced: Collector, ch
 
     await eventually(seen, seconds=SECONDS)
     assert {span.trace_id for span in traced.spans} - before == {other}
+
+
+async def test_a_request_over_http_is_one_trace(traced: Collector, scripted_stack: RunningStack) -> None:
+    trace_id, client, [(name, value)] = new_trace()
+    async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as http:
+        answer = await http.get(f"{scripted_stack.page}/v1/models", headers={name: value})
+        assert answer.is_success, answer.text
+    await until(lambda: any(span.service == "sourcier-gateway" for span in traced.of(trace_id))
+                and whole(traced.of(trace_id), client), seconds=SECONDS)
+    spans = traced.of(trace_id)
+    [asked] = [span for span in spans if span.parent_id == client]
+    assert asked.service == "sourcier-web"
+    assert asked.attributes["http.response.status_code"] == 200
+    assert asked.name.startswith("GET ")
+    for span in spans:
+        assert chain(span, spans)[-2:] == [asked.name, client]
