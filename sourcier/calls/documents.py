@@ -115,7 +115,7 @@ class DocumentCalls(Calls):
     ) -> knowledge_pb2.GetCoverageResponse:
         """Account for every document of a collection: read whole, read in part, under way or given up, and why.
 
-        `examples` documents are named for each reason: 1 to 100, and 3 when left out.
+        `examples` documents are named for each reason: 1 to 20, and 3 when left out.
 
         >>> async with Client("localhost:8080") as client:
         ...     told = await client.coverage()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sourcier.client import Client
     from sourcier.gateway.v1 import knowledge_pb2
 
-EXAMPLES_MAX = 100
+EXAMPLES_MAX = 20
 _WORDS = {
     "documents": ("documents", "documents"),
     "whole": ("answer, and all of them was read", "répondent, lus en entier"),

@@ -1757,7 +1757,7 @@ class GetCoverageRequest(_message.Message):
     collection: _builtins.str
     """The collection's name; empty is `default`."""
     examples: _builtins.int
-    """Most documents named for each reason, 1 to 100; 0 is 3."""
+    """Most documents named for each reason, 1 to 20; 0 is 3."""
     def __init__(
         self,
         *,

@@ -49,7 +49,8 @@ DELETION_SECONDS_MAX = 24 * 3600.0
 WATCH_SECONDS_MAX = 3600.0
 TEXT_BYTES_MAX = 1024 * 1024
 CONFLICTS, CONFLICTS_MAX = 100, 1_000
-EXAMPLES, EXAMPLES_MAX = 3, 100
+EXAMPLES, EXAMPLES_MAX = 3, 20
+"""Documents for each reason: with all reasons and the longest names they stay within a message."""
 COLLECTIONS_MAX = 1_000
 """Whose documents are looked at for what a condition names."""
 _ORDERS: dict[int, Order] = {

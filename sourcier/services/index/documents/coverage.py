@@ -1,7 +1,4 @@
-"""What became of every document of a collection: read whole, read in part, under way, or given up, and why.
-
-A bucket's object that could not even be taken in has no document, only a failure; it counts as one that was given up.
-"""
+"""What became of every document of a collection: read whole, read in part, under way, or given up, and why."""
 
 from __future__ import annotations
 
@@ -9,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.pipeline.dead_letters import ACCEPT
+
+MESSAGE_CHARACTERS_MAX = 500
+"""Of why a document was given up; its job and its failure have the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,10 @@ async def look(connection: Connection, *, tenant: str, collection_id: str, examp
     cursor = await connection.execute(COUNT, values)
     row = await cursor.fetchone()
     assert row is not None
-    taken_in, whole, partial, under_way, updating, outdated, refused = row
+    documents, whole, partial, under_way, updating, outdated = row
     return Coverage(
-        documents=taken_in + refused, whole=whole, partial=partial, under_way=under_way,
-        failed=taken_in - whole - partial - under_way + refused, updating=updating, outdated=outdated,
+        documents=documents, whole=whole, partial=partial, under_way=under_way,
+        failed=documents - whole - partial - under_way, updating=updating, outdated=outdated,
         unread=await _gaps(connection, UNREAD, values), failures=await _gaps(connection, FAILURES, values),
     )
 
@@ -83,24 +82,13 @@ left join document_versions as newest
 """
 _OF_THE_COLLECTION = "document.tenant = %(tenant)s and document.collection_id = %(collection_id)s"
 
-_REFUSED = f"""
-select reason, message, document_id, convert_from(payload, 'utf8')::jsonb ->> 'key' as source
-from dead_letters
-where tenant = %(tenant)s and collection_id = %(collection_id)s and state = 'open' and stage = '{ACCEPT}'
-  and not exists (
-      select from documents
-      where documents.document_id = dead_letters.document_id and documents.tenant = dead_letters.tenant
-  )
-"""  # noqa: S608 - put together from constants
-
 COUNT = f"""
 select count(*),
        count(*) filter (where answers and whole),
        count(*) filter (where answers and not whole),
        count(*) filter (where not answers and under_way),
        count(*) filter (where answers and under_way),
-       count(*) filter (where answers and given_up),
-       (select count(*) from ({_REFUSED}) as refused)
+       count(*) filter (where answers and given_up)
 from (
     select document.current_version is not null as answers, current.reading_warnings is null as whole,
            newest.state in ('accepted', 'released') as under_way, newest.state = 'failed' as given_up
@@ -134,7 +122,7 @@ from (
            row_number() over (partition by reason order by document_id) as place
     from (
         select coalesce(nullif(job.error_code, ''), letter.reason, '') as reason,
-               coalesce(nullif(job.error_message, ''), letter.message, '') as message,
+               left(coalesce(nullif(job.error_message, ''), letter.message, ''), {MESSAGE_CHARACTERS_MAX}) as message,
                document.document_id, document.source, document.title
         from {_VERSIONS}
         left join jobs as job on job.job_id = newest.job_id and job.tenant = document.tenant
@@ -145,9 +133,6 @@ from (
             limit 1
         ) as letter on true
         where {_OF_THE_COLLECTION} and newest.state = 'failed'
-        union all
-        select reason, message, document_id, source, source
-        from ({_REFUSED}) as refused
     ) as given_up
 ) as given_up
 group by reason

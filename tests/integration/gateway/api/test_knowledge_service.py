@@ -198,7 +198,7 @@ async def test_every_document_is_accounted_for(handbook: Database) -> None:
         told = await served.knowledge.GetCoverage(knowledge_pb2.GetCoverageRequest(), **PATIENT)
         absent = knowledge_pb2.GetCoverageRequest(collection="absente")
         assert (await refusal(served.knowledge.GetCoverage(absent, **PATIENT))).code() is grpc.StatusCode.NOT_FOUND
-        many = knowledge_pb2.GetCoverageRequest(examples=101)
+        many = knowledge_pb2.GetCoverageRequest(examples=21)
         refused = await refusal(served.knowledge.GetCoverage(many, **PATIENT))
     assert (told.collection, told.document_count, told.whole_count, told.partial_count, told.failed_count) == (
         "default", 2, 1, 1, 0
@@ -206,7 +206,7 @@ async def test_every_document_is_accounted_for(handbook: Database) -> None:
     (gap,) = told.unread
     assert (gap.reason, gap.document_count, gap.count) == ("pages_without_text", 1, 2)
     assert [(each.source, each.title, each.message) for each in gap.examples] == [("expenses.md", "Frais", "")]
-    assert refused.details() == "examples is 101; ask for at most 100"
+    assert refused.details() == "examples is 21; ask for at most 20"
 
 
 async def test_what_was_read_of_a_document_is_streamed(handbook: Database) -> None:

@@ -12,7 +12,8 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.index.collections.versions import VersionReference
 from sourcier.services.index.documents import coverage
 from sourcier.services.index.documents.coverage import Coverage
-from sourcier.services.index.pipeline.dead_letters import ACCEPT, Failure, fail_version
+from sourcier.services.index.documents.documents import delete_document
+from sourcier.services.index.pipeline.dead_letters import Failure, fail_version
 from tests.integration.index.writer import Writer
 
 
@@ -81,23 +82,14 @@ async def test_a_failure_keeps_its_reason_once_its_job_is_gone(database: Databas
     assert (gap.reason, gap.examples[0].message) == ("DOCUMENT_ENCRYPTED", "a password")
 
 
-async def test_an_object_that_was_never_taken_in_counts_too(database: Database) -> None:
+async def test_a_document_that_was_deleted_is_not_missed(database: Database) -> None:
     writer = Writer(database)
-    owner = await writer.collection()
+    version = (await writer.accept("locked.pdf")).version
+    await give_up(writer, version, "DOCUMENT_ENCRYPTED", "a password")
     async with database.transaction(tenant=writer.tenant) as connection:
-        await connection.execute(
-            """
-            insert into dead_letters (dead_letter_id, tenant, collection_id, document_id, version_id, generation,
-                                      job_id, stage, reason, message, attempts, subject, payload)
-            select gen_random_uuid(), %s, %s, gen_random_uuid(), gen_random_uuid(), 0,
-                   gen_random_uuid(), %s, 'DOCUMENT_TOO_LARGE', 'over the limit', 1, '', %s
-            """,
-            (writer.tenant, owner.collection_id, ACCEPT, b'{"bucket": "b", "key": "films/big.pdf"}'),
-        )
+        await delete_document(connection, tenant=writer.tenant, document_id=version.document_id)
     found = await looked(writer)
-    assert (found.documents, found.failed, found.whole) == (1, 1, 0)
-    (gap,) = found.failures
-    assert [(each.source, each.message) for each in gap.examples] == [("films/big.pdf", "over the limit")]
+    assert (found.documents, found.failed, found.failures) == (0, 0, [])
 
 
 @pytest.mark.parametrize("collection", ["default", "archive"])
