@@ -32,8 +32,8 @@ from sourcier import Client
 from sourcier.errors import SourcierError
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering import search_tool
-from sourcier.services.gateway.answering.tools import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
+from sourcier.services.gateway.answering.by_tools import search_tool
+from sourcier.services.gateway.answering.by_tools.tools import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
 from sourcier.services.gateway.chat import ChatMessage, ToolCall
 from sourcier.services.gateway.history import language_of
 from sourcier.services.gateway.peers.services import Generation, Limits, Peers, SamplingOptions

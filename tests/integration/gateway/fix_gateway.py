@@ -42,7 +42,7 @@ from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.baseline import Backgrounds
-from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.answering.by_tools.tools import ToolAnswerer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
 from sourcier.services.gateway.api.curation import CurationServer

@@ -9,8 +9,8 @@ from eval.answers import analyses, tool_calls
 from eval.answers.answers import Judged, Wanted, failure
 from eval.answers.tool_calls import NO_CALL, OTHER_TOOL, UNREADABLE, VALID, Called
 from eval.enriching import Read
-from sourcier.services.gateway.answering.search_tool import NAME
-from sourcier.services.gateway.answering.tools import NO_SEARCH
+from sourcier.services.gateway.answering.by_tools.search_tool import NAME
+from sourcier.services.gateway.answering.by_tools.tools import NO_SEARCH
 from sourcier.services.gateway.chat import ToolCall
 
 WANTED = Wanted(group="g", question="Combien ?", collection="c", source="a.md", facts=(("deux",),))

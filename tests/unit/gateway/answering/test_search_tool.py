@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from sourcier.services.gateway.answering import search_tool
-from sourcier.services.gateway.answering.search_tool import QUERY_CHARACTERS_MAX, SearchArguments
+from sourcier.services.gateway.answering.by_tools import search_tool
+from sourcier.services.gateway.answering.by_tools.search_tool import QUERY_CHARACTERS_MAX, SearchArguments
 from sourcier.services.gateway.chat import ToolCall
 from sourcier.services.gateway.phrases import ENGLISH, FRENCH
 from sourcier.services.gateway.prompting.marking import Marking

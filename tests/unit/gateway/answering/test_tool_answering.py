@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.search_tool import NAME
-from sourcier.services.gateway.answering.tools import ToolAnswerer
+from sourcier.services.gateway.answering.by_tools.search_tool import NAME
+from sourcier.services.gateway.answering.by_tools.tools import ToolAnswerer
 from sourcier.services.gateway.chat import ChatMessage, ToolCall
 from sourcier.services.gateway.events import Citation, Degradation, Event, Quoted, RankedPassage, Reranked, Token
 from sourcier.services.gateway.modes import ToolLimits

@@ -1,0 +1,1 @@
+"""Mode tools: the language model asks for searches before it answers."""
