@@ -47,7 +47,7 @@ async def test_a_question_is_answered_with_its_source(handbook: Database) -> Non
     assert error is None
     check_stream(events)
     assert [kind for kind in kinds(events) if kind not in ("token", "citation")] == [
-        "started", "searching", "retrieved", "reranked", "finished",
+        "started", "searching", "retrieved", "reranked", "extract", "finished",
     ]
     assert "".join(event.token.text for event in events) == "Le télétravail est possible deux jours par semaine [1]."
     (citation,) = [event.citation for event in events if event.HasField("citation")]
