@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from sourcier.services.chassis.tracing.options import TracingOptions
-from sourcier.services.chassis.tracing.sending import Sender
+from sourcier.services.chassis.tracing.sending import SPAN_BYTES, Sender
 from sourcier.services.chassis.tracing.spans import NO_SPAN, Attributes, Kind, Span
 from sourcier.services.chassis.tracing.traceparent import Parent, written_traceparent
 
@@ -116,7 +116,9 @@ class _Queued(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         context = span.context
         if context is not None and context.trace_flags.sampled:
-            self._sender.put(span)
+            texts = sum(len(value.encode("utf-8", "replace")) for value in (span.attributes or {}).values()
+                        if isinstance(value, str))
+            self._sender.put(span, size_bytes=SPAN_BYTES + texts)
 
 
 class _OtlpCollector:
