@@ -22,6 +22,7 @@ QUEUE_MAX, QUEUE_BYTES_MAX = 4096, 16 * 1024**2
 BATCH_MAX, BATCH_BYTES_MAX = 256, 1024**2
 """Of one request: a collector refuses a larger body whole."""
 SPAN_BYTES = 1024
+THREAD_NAME = "traces"
 INTERVAL_SECONDS = 1.0
 """How long a span waits for others."""
 CLOSE_SECONDS = 2.0
@@ -58,7 +59,7 @@ class Sender:
         self._changed = threading.Event()
         self._closing = threading.Event()
         self._failing = self._full = False
-        self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
         self._thread.start()
 
     def put(self, span: Any, *, size_bytes: int = SPAN_BYTES) -> None:

@@ -293,6 +293,15 @@ def test_a_collector_that_is_gone_is_told_once(caplog: pytest.LogCaptureFixture)
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) <= 1
 
 
+def test_what_others_tell_of_their_connections_is_heard(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    trace_to(collector)
+    for name in ("urllib3", "urllib3.connectionpool", "urllib3.util.retry"):
+        logging.getLogger(name).warning("not of the sender: %s", name)
+    assert len(caplog.records) == 3
+
+
 @pytest.mark.parametrize(("url", "whole"), [
     ("", ""), ("http://collector:4318", "http://collector:4318/v1/traces"), ("http://c:4318/", "http://c:4318/v1/traces"),
     ("https://cloud.langfuse.com/api/public/otel/v1/traces", "https://cloud.langfuse.com/api/public/otel/v1/traces"),
