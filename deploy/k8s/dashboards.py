@@ -29,12 +29,15 @@ class Panel:
     description: str = ""
 
 
-def rate(metric: str, *, by: str = "", where: str = "", else_zero: bool = True) -> str:
-    """Return how much a counter grows a second; a counter that was never touched has no series, and is shown as 0."""
+def rate(metric: str, *, by: str = "", where: str = "") -> str:
+    """Return how much a counter grows a second; one that was never touched has no series, and is shown as 0.
+
+    Not by a label: the zero has none, and would stand beside the others as a series without a name.
+    """
     matched = f"{IN},{where}" if where else IN
     grouped = f"sum by ({by}) " if by else "sum "
     expression = f"{grouped}(rate({metric}{{{matched}}}[$__rate_interval]))"
-    return f"{expression} or vector(0)" if else_zero else expression
+    return expression if by else f"{expression} or vector(0)"
 
 
 def quantile(share: float, metric: str, *, by: str = "", where: str = "") -> str:
@@ -67,7 +70,7 @@ DASHBOARDS: dict[str, tuple[str, tuple[Panel, ...]]] = {
             f" / sum by (lane) (rate(sourcier_freshness_seconds_count{{{IN}}}[$__rate_interval]))", "{{lane}}",
         ),), "The objective of the alert SourcierFreshnessMissed is 95 % over an hour."),
         Panel("Messages by stage and outcome", "ops", (
-            (rate("sourcier_messages_total", by="stage, outcome", else_zero=False), "{{stage}} {{outcome}}"),
+            (rate("sourcier_messages_total", by="stage, outcome"), "{{stage}} {{outcome}}"),
         )),
         times("Time of a message by stage", "sourcier_message_seconds", by="stage"),
         Panel("Messages in hand", "short", ((f"sum by (stage) (sourcier_messages_in_hand{{{IN}}})", "{{stage}}"),)),
@@ -82,7 +85,7 @@ DASHBOARDS: dict[str, tuple[str, tuple[Panel, ...]]] = {
     )),
     "questions": ("Sourcier: questions", (
         Panel("Questions and searches", "reqps", ((
-            rate("sourcier_rpc_seconds_count", by="method, code", else_zero=False,
+            rate("sourcier_rpc_seconds_count", by="method, code",
                  where='method=~"/sourcier.gateway.v1.AnswerService/.*"'), "{{method}} {{code}}",
         ),)),
         times("Time of calls", "sourcier_rpc_seconds", by="method",
@@ -107,17 +110,13 @@ DASHBOARDS: dict[str, tuple[str, tuple[Panel, ...]]] = {
     )),
     "models": ("Sourcier: models", (
         times("Time to the first words", "sourcier_first_token_seconds"),
-        Panel("Tokens of the language model", "ops", (
-            (rate("sourcier_tokens_total", by="kind", else_zero=False), "{{kind}}"),
-        )),
+        Panel("Tokens of the language model", "ops", ((rate("sourcier_tokens_total", by="kind"), "{{kind}}"),)),
         Panel("Generations in hand", "short", (
             (f"sum (sourcier_generations_in_hand{{{IN}}})", "generations"),
             (f"sum by (state) (sourcier_engine_requests{{{IN}}})", "engine {{state}}"),
         )),
         Panel("Background generations", "ops", ((rate("sourcier_bulk_generations_total", by="what"), "{{what}}"),)),
-        Panel("Tokens embedded", "ops", (
-            (rate("sourcier_embed_tokens_total", by="kind", else_zero=False), "{{kind}}"),
-        )),
+        Panel("Tokens embedded", "ops", ((rate("sourcier_embed_tokens_total", by="kind"), "{{kind}}"),)),
         Panel("Tokens that wait to be embedded", "short", (
             (f"sum by (pod, instance) (sourcier_embed_queue_tokens{{{IN}}})", "{{instance}}"),
         )),
@@ -150,8 +149,7 @@ DASHBOARDS: dict[str, tuple[str, tuple[Panel, ...]]] = {
               "Calls between services without the token of the installation."),
     )),
     "tenants": ("Sourcier: tenants", (
-        Panel("Calls by tenant", "reqps", ((rate("sourcier_tenant_calls_total", by="tenant", else_zero=False),
-                                            "{{tenant}}"),)),
+        Panel("Calls by tenant", "reqps", ((rate("sourcier_tenant_calls_total", by="tenant"), "{{tenant}}"),)),
         Panel("Calls that did not end well", "reqps", (
             (rate("sourcier_tenant_calls_total", by="tenant, code", where='code!="OK"'), "{{tenant}} {{code}}"),
         )),

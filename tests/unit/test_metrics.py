@@ -61,6 +61,11 @@ def test_an_expression_asks_for_what_there_is(place: str) -> None:
     assert grouped_by(expression) <= labels | OF_PROMETHEUS
 
 
+def test_a_zero_without_a_name_stands_beside_no_series_with_names() -> None:
+    assert [place for place, expression in panels().items()
+            if grouped_by(expression) and "or vector(0)" in expression] == []
+
+
 def test_every_alert_is_explained() -> None:
     page = (ROOT / "docs" / "running" / "operations.md").read_text("utf-8")
     assert [name for name in alerts() if f"`{name}`" not in page] == []

@@ -87,6 +87,10 @@ function rightName(right: AccessRight, words: AccessWords): string {
   }
 }
 
+export function isExpired(key: ApiKey): boolean {
+  return key.expiresAt !== undefined && Number(key.expiresAt.seconds) * 1000 < Date.now();
+}
+
 export function granteeName(grantee: string, keys: ApiKey[], words: AccessWords): string {
   const [kind = "", name = ""] = grantee.split(/:(.*)/s);
   switch (kind) {
@@ -104,7 +108,7 @@ function Giving({ keys, onClose, onDone }: { keys: ApiKey[]; onClose: () => void
   const name = useSignal("");
   const collection = useSignal(collections.value.some((each) => each.name === chosen.value) ? chosen.value : collections.value[0]?.name ?? "");
   const right = useSignal<keyof typeof RIGHTS>("read");
-  const useful = keys.filter((key) => !key.revokedAt);
+  const useful = keys.filter((key) => !key.revokedAt && !isExpired(key));
   const kinds = (Object.keys(words.whoKinds) as Kind[]).filter((each) => each !== "key" || useful.length > 0);
   const give = async () => {
     try {

@@ -7,7 +7,7 @@ import { copy } from "../ui/copying";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/icons";
 import { notify, notifyError } from "../ui/notices";
-import { granteeName } from "./Grants";
+import { granteeName, isExpired } from "./Grants";
 import { type AccessWords, accessWords } from "./words";
 
 const ROLES = { reader: AccountRole.READER, writer: AccountRole.WRITER, manager: AccountRole.MANAGER, operator: AccountRole.OPERATOR } as const;
@@ -49,10 +49,6 @@ export function Keys({ keys, onChange }: { keys: ApiKey[] | null; onChange: () =
       )}
     </section>
   );
-}
-
-function isExpired(key: ApiKey): boolean {
-  return key.expiresAt !== undefined && Number(key.expiresAt.seconds) * 1000 < Date.now();
 }
 
 function Row({ apiKey: key, keys, onRevoke }: { apiKey: ApiKey; keys: ApiKey[]; onRevoke?: () => void }) {

@@ -85,8 +85,13 @@ for (const rule of ["td_open", "th_open"] as const) {
     return self.renderToken(tokens, index, options);
   };
 }
+/** What lets an area be scrolled by keyboard, and be told of when the focus comes to it. */
+function scrolled(name: string): string {
+  return ` tabindex="0" role="group" aria-label="${markdown.utils.escapeHtml(name)}"`;
+}
+
 // A table that is wider than the page is scrolled alone, by keyboard too.
-markdown.renderer.rules.table_open = () => '<div class="wide" tabindex="0"><table>\n';
+markdown.renderer.rules.table_open = () => `<div class="wide"${scrolled(t().ask.table)}><table>\n`;
 markdown.renderer.rules.table_close = () => "</table></div>\n";
 markdown.renderer.rules.link_open = (tokens, index, options, _env, self) => {
   tokens[index]?.attrPush(["target", "_blank"]);
@@ -109,14 +114,14 @@ for (const rule of ["code_inline", "code_block", "fence"] as const) {
     const html = before?.(tokens, index, options, env, self) ?? "";
     if (rule === "code_inline") return html;
     const copy = `<button type="button" class="copy" data-copy="1" aria-label="${markdown.utils.escapeHtml(t().ask.copyCode)}"></button>`;
-    return `<div class="code">${html.replace("<pre", '<pre tabindex="0"')}${copy}</div>\n`;
+    return `<div class="code">${html.replace("<pre", `<pre${scrolled(t().ask.code)}`)}${copy}</div>\n`;
   };
 }
 
 withFormulas(markdown, (tex, display) => {
   const made = formula(unmarked(tex, []), display);
   const shown = made ?? `<code>${markdown.utils.escapeHtml(tex.replace(MARKS, ""))}</code>`;
-  return `<span class="${display ? "formula display" : "formula"}"${display ? ' tabindex="0"' : ""}>${shown}</span>`;
+  return `<span class="${display ? "formula display" : "formula"}"${display ? scrolled(t().ask.formula) : ""}>${shown}</span>`;
 });
 
 const MATH = ["math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "mstyle", "merror", "mpadded", "mphantom",
@@ -128,10 +133,10 @@ const MATH_ATTRIBUTES = ["display", "mathvariant", "accent", "accentunder", "col
 const CLEAN = {
   ALLOWED_TAGS: [...MATH, "span", "p", "br", "hr", "strong", "em", "s", "ul", "ol", "li", "blockquote", "code", "pre", "a", "div", "table", "thead",
     "tbody", "tr", "th", "td", "button"],
-  ALLOWED_ATTR: [...MATH_ATTRIBUTES, "data-copy", "href", "class", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
+  ALLOWED_ATTR: [...MATH_ATTRIBUTES, "data-copy", "href", "class", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "role", "scope"],
   ALLOW_DATA_ATTR: false,
   // Every other value has to be an address that is allowed.
-  ADD_URI_SAFE_ATTR: [...MATH_ATTRIBUTES, "data-copy", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "scope"],
+  ADD_URI_SAFE_ATTR: [...MATH_ATTRIBUTES, "data-copy", "start", "target", "rel", "type", "data-chip", "aria-label", "tabindex", "role", "scope"],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
 };
 

@@ -44,6 +44,8 @@ export function DocumentList({ collection }: { collection: string }) {
   const filtering = useSignal(false);
   const deleting = useSignal<Document | null>(null);
   const detailed = useSignal<Document | null>(null);
+  /** How many were deleted here: each time the page is read again. */
+  const removed = useSignal(0);
   const pageToken = tokens.value.at(-1) ?? "";
   const asked = JSON.stringify([collection, name.value, order.value, chosen.value, pageToken]);
   useEffect(() => {
@@ -52,6 +54,7 @@ export function DocumentList({ collection }: { collection: string }) {
     knowledge.listDocuments({
       collection, pageSize: PAGE, pageToken, name: name.value, order: order.value, where: whereOf(chosen.value),
     }, { signal: leaving.signal }).then((page) => {
+      if (!page.documents.length && pageToken) return void (tokens.value = tokens.value.slice(0, -1));
       documents.value = page.documents;
       next.value = page.nextPageToken;
       if (!pageToken) matching.value = page.documentCount ?? null;
@@ -65,7 +68,7 @@ export function DocumentList({ collection }: { collection: string }) {
       reading.value = false;
     });
     return () => leaving.abort();
-  }, [asked, indexed.value]);
+  }, [asked, indexed.value, removed.value]);
   useEffect(() => {
     const timer = setTimeout(() => name.value !== typed.value.trim() && anew(() => (name.value = typed.value.trim())), TYPED_MS);
     return () => clearTimeout(timer);
@@ -83,6 +86,9 @@ export function DocumentList({ collection }: { collection: string }) {
     try {
       await knowledge.deleteDocument({ documentId: document.documentId });
       documents.value = documents.value.filter((each) => each.documentId !== document.documentId);
+      if (matching.value !== null) matching.value -= 1n;
+      reading.value = true;
+      removed.value += 1;
       notify(words.deleted(nameOf(document)));
       void refreshCollections();
     } catch (error) {

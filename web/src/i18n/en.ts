@@ -31,7 +31,7 @@ export const english: Words = {
     key: "Access key", enter: "Enter", leave: "Sign out", wrong: "This key is not known, or it has expired.",
   },
   ask: {
-    filter: "Filter", copyCode: "Copy the code",
+    filter: "Filter", table: "Table", formula: "Formula", code: "Code", copyCode: "Copy the code",
     title: "Ask your documents a question",
     lead: "The answer comes from your documents, and from nothing else. Each sentence is compared with its source before you see it.",
     placeholder: "Your question…",
@@ -100,7 +100,7 @@ export const english: Words = {
   },
   source: {
     replacedBy: (title) => `Replaced by “${title}”`,
-    title: "Source", image: "picture", page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
+    title: "Source", image: "picture", imageOf: (text) => `Picture: ${text}`, page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
     lines: (first, last) => first === last ? `line ${first}` : `lines ${first} to ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Text",
     notMarked: "The cited words were not found in this text: nothing is marked.",
     notMarkedPicture: "The cited words were not found on this page: nothing is marked.",

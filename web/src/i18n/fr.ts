@@ -30,7 +30,7 @@ export const french = {
     key: "Clé d’accès", enter: "Entrer", leave: "Sortir", wrong: "Cette clé n’est pas reconnue, ou elle a expiré.",
   },
   ask: {
-    filter: "Filtrer", copyCode: "Copier le code",
+    filter: "Filtrer", table: "Tableau", formula: "Formule", code: "Code", copyCode: "Copier le code",
     title: "Posez une question à vos documents",
     lead: "La réponse vient de vos documents, et d’eux seuls. Chaque phrase est comparée à sa source avant de s’afficher.",
     placeholder: "Votre question…",
@@ -99,7 +99,7 @@ export const french = {
   },
   source: {
     replacedBy: (title: string) => `Remplacé par « ${title} »`,
-    title: "Source", image: "image", page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
+    title: "Source", image: "image", imageOf: (text: string) => `Image : ${text}`, page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
     lines: (first: number, last: number) => first === last ? `ligne ${first}` : `lignes ${first} à ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Texte",
     notMarked: "Les mots cités n’ont pas été retrouvés dans ce texte : rien n’est surligné.",
     notMarkedPicture: "Les mots cités n’ont pas été retrouvés sur cette page : rien n’est surligné.",

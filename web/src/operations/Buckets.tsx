@@ -4,27 +4,43 @@ import { operations } from "../api/operations";
 import { shownName } from "../documents/collections";
 import type { BucketSource } from "../gen/sourcier/gateway/v1/operations_pb";
 import { bytes, dateTime, number, t } from "../i18n";
+import { Confirm } from "../ui/Dialog";
 import { notify, notifyError } from "../ui/notices";
 import { operationWords } from "./words";
 
-/** The watched buckets, rule by rule: what is taken, how its objects stand, and a comparison on request. */
+/** What a bucket and the documents taken from it do not have in common, over all its rules. */
+interface Difference {
+  bucket: string;
+  missing: bigint;
+  changed: bigint;
+  gone: bigint;
+}
+
+/** The watched buckets, rule by rule: what is taken, how its objects stand, and a comparison of a bucket on request. */
 export function Buckets() {
   const words = operationWords();
   const buckets = useSignal<BucketSource[] | null>(null);
   const comparing = useSignal("");
+  const differing = useSignal<Difference | null>(null);
   const read = () => operations.listBuckets({}).then((found) => (buckets.value = found.buckets), (error: unknown) => {
     buckets.value ??= [];
     notifyError(error);
   });
   useEffect(() => void read(), []);
-  const compare = async (bucket: string) => {
+  const counted = async (bucket: string, dryRun: boolean): Promise<Difference> => {
+    const found = { bucket, missing: 0n, changed: 0n, gone: 0n };
+    for await (const progress of operations.reconcile({ bucket, dryRun })) {
+      if (!progress.finished) continue;
+      found.missing += progress.missing;
+      found.changed += progress.changed;
+      found.gone += progress.gone;
+    }
+    return found;
+  };
+  const whileComparing = async (bucket: string, work: () => Promise<void>) => {
     comparing.value = bucket;
     try {
-      let [missing, changed, gone] = [0n, 0n, 0n];
-      for await (const progress of operations.reconcile({ bucket })) {
-        if (progress.finished) [missing, changed, gone] = [missing + progress.missing, changed + progress.changed, gone + progress.gone];
-      }
-      notify(words.comparedNow(number(missing), number(changed), number(gone)));
+      await work();
     } catch (error) {
       notifyError(error);
     } finally {
@@ -32,6 +48,16 @@ export function Buckets() {
       await read();
     }
   };
+  /** Counts only: what would be taken in and deleted is asked before it is done. */
+  const compare = (bucket: string) => whileComparing(bucket, async () => {
+    const found = await counted(bucket, true);
+    if (found.missing || found.changed || found.gone) differing.value = found;
+    else notify(words.alike(bucket));
+  });
+  const apply = (bucket: string) => whileComparing(bucket, async () => {
+    const { missing, changed, gone } = await counted(bucket, false);
+    notify(words.comparedNow(number(missing), number(changed), number(gone)));
+  });
   return (
     <section class="card" aria-label={words.buckets}>
       <header class="card-head"><h2>{words.buckets}</h2></header>
@@ -56,8 +82,20 @@ export function Buckets() {
           </li>
         ))}
       </ul>
+      {differing.value && (
+        <Confirm title={words.compareNamed(differing.value.bucket)} action={words.apply} question={asking(differing.value)}
+          onYes={() => differing.value && void apply(differing.value.bucket)} onClose={() => (differing.value = null)} />
+      )}
     </section>
   );
+}
+
+function asking({ bucket, missing, changed, gone }: Difference): string {
+  const words = operationWords();
+  return [
+    words.differs(bucket), missing > 0n && words.wouldTake(Number(missing)), changed > 0n && words.wouldRead(Number(changed)),
+    gone > 0n && words.wouldDelete(Number(gone)),
+  ].filter(Boolean).join(" ");
 }
 
 function rule(source: BucketSource): string {

@@ -6,6 +6,8 @@ import { Marking, type PageImageHeader } from "../gen/sourcier/gateway/v1/knowle
 import { t } from "../i18n";
 
 const DPI = 130;
+/** Of a passage, for those who cannot see its picture; the whole of it is told as text. */
+const TOLD_MAX = 300;
 
 interface Picture {
   header: PageImageHeader;
@@ -69,8 +71,16 @@ export function PagePicture({ reference, onNone }: { reference: Reference; onNon
         <button type="button" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>{large.value ? words.zoomOut : words.zoomIn}</button>
       </div>
       <div class="sheet" tabIndex={0} role="group" aria-label={words.picture}>
-        <img src={url} width={header.width} height={header.height} alt={header.pageCount ? words.picturedAs(header.page, reference.title || reference.source) : words.image} />
+        <img src={url} width={header.width} height={header.height} alt={header.pageCount ? words.picturedAs(header.page, reference.title || reference.source) : told(reference)} />
       </div>
     </section>
   );
+}
+
+/** What a picture says, as it was read: the cited part of it. */
+function told(reference: Reference): string {
+  const letters = [...reference.passage];
+  const cited = reference.end > reference.start ? letters.slice(reference.start, reference.end) : letters;
+  const text = cited.slice(0, TOLD_MAX).join("").trim().replace(/\s+/g, " ");
+  return t().source.imageOf(text ? `${text}${cited.length > TOLD_MAX ? "…" : ""}` : reference.title || reference.source);
 }

@@ -221,7 +221,9 @@ class JetStream:
             "messaging.system": "nats", "messaging.operation.name": "send", "messaging.operation.type": "send",
             "messaging.destination.name": address, "messaging.message.id": message_id,
         }
-        with spans.span(f"send {address.removeprefix(self.prefix)}", kind="producer", attributes=attributes):
+        # Whatever lane and tenant: what a step is called has few values.
+        name = subjects.name_in(address, prefix=self.prefix)
+        with spans.span(f"send {name}".strip(), kind="producer", attributes=attributes):
             if traceparent := spans.current().traceparent:
                 sent[TRACEPARENT_KEY] = traceparent
             await self._publish_when_room(

@@ -274,3 +274,16 @@ def checked_lane(lane: str) -> str:
     if lane not in LANES:
         raise InvalidArgument(f"lane {lane!r} is neither 'interactive' nor 'bulk'", field="lane")
     return lane
+
+
+_NAMES = frozenset(subject.name for subject in TABLE)
+
+
+def name_in(address: str, *, prefix: str) -> str:
+    """Return the name of the subject that an address is one of, without lane, tenant and suffix; empty for none."""
+    tokens = address.removeprefix(prefix).split(".")
+    # `answer.live` before `answer`: the longest name it is.
+    for count in range(len(tokens), 0, -1):
+        if (name := ".".join(tokens[:count])) in _NAMES:
+            return name
+    return ""

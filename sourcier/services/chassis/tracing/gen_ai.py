@@ -13,8 +13,11 @@ from contextlib import AbstractContextManager, contextmanager
 from sourcier.services.chassis.tracing import spans
 from sourcier.services.chassis.tracing.spans import Attributes, Span
 
-CONTENT_CHARACTERS_MAX = 32_768
-"""Of what people wrote, and of what was answered; the rest is cut off."""
+INPUT_BYTES_MAX, OUTPUT_BYTES_MAX = 24_576, 8_192
+"""Of all that people wrote, and of what was answered, in one step; the rest is cut off, and `CUT` says so."""
+CUT = "sourcier.contents_cut"
+_PART_BYTES = 96
+"""Of a message without its text."""
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def chat(
     }
     with spans.span(f"chat {model}", kind="client" if remote else "internal", attributes=attributes) as span:
         if spans.with_contents():
-            span.note({"gen_ai.input.messages": _messages(messages)})
+            _note_messages(span, "gen_ai.input.messages", messages, bytes_max=INPUT_BYTES_MAX)
         yield span
 
 
@@ -49,7 +52,8 @@ def chat_ended(
         "gen_ai.usage.output_tokens": output_tokens,
     })
     if spans.with_contents():
-        span.note({"gen_ai.output.messages": _messages([("assistant", text)], finish_reason=finish_reason)})
+        _note_messages(span, "gen_ai.output.messages", [("assistant", text)], bytes_max=OUTPUT_BYTES_MAX,
+                       finish_reason=finish_reason)
 
 
 def embeddings(*, model: str, engine: str, dimension: int, texts: int) -> AbstractContextManager[Span]:
@@ -65,9 +69,10 @@ def retrieval(*, collections: Sequence[str], question: str) -> Iterator[Span]:
     """Make the block a search for passages."""
     source = ",".join(collections)
     attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": source}
-    with spans.span(f"retrieval {source}", attributes=attributes) as span:
+    with spans.span("retrieval", attributes=attributes) as span:
         if spans.with_contents():
-            span.note({"gen_ai.retrieval.query.text": question[:CONTENT_CHARACTERS_MAX]})
+            asked = _cut(question, bytes_max=INPUT_BYTES_MAX)
+            span.note({"gen_ai.retrieval.query.text": asked} | ({CUT: True} if asked != question else {}))
         yield span
 
 
@@ -80,9 +85,33 @@ def note_answer(*, conversation_id: str, answer_id: str) -> None:
             span.note({"gen_ai.conversation.id": conversation_id})
 
 
-def _messages(messages: Sequence[tuple[str, str]], *, finish_reason: str = "") -> str:
+def _note_messages(
+    span: Span, name: str, messages: Sequence[tuple[str, str]], *, bytes_max: int, finish_reason: str = ""
+) -> None:
+    """Note the last of the messages as far as they fit, in their order."""
     ended = {"finish_reason": finish_reason} if finish_reason else {}
-    return json.dumps([
-        {"role": role, "parts": [{"type": "text", "content": text[:CONTENT_CHARACTERS_MAX]}], **ended}
-        for role, text in messages
-    ], ensure_ascii=False)
+    kept: list[dict[str, object]] = []
+    left, cut = bytes_max, False
+    for role, text in reversed(messages):
+        left -= _PART_BYTES
+        shown = _cut(text, bytes_max=left)
+        cut = cut or shown != text
+        if left <= 0:
+            cut = True
+            break
+        left -= _written_bytes(shown)
+        kept.append({"role": role, "parts": [{"type": "text", "content": shown}], **ended})
+    span.note({name: json.dumps(kept[::-1], ensure_ascii=False)} | ({CUT: True} if cut else {}))
+
+
+def _cut(text: str, *, bytes_max: int) -> str:
+    """Return the beginning of a text whose JSON has at most so many bytes."""
+    text_max = text[:max(0, bytes_max)]
+    while text_max and (over := _written_bytes(text_max) - bytes_max) > 0:
+        # No character takes more than six bytes: this many at least have to go.
+        text_max = text_max[:-max(1, over // 6)]
+    return text_max
+
+
+def _written_bytes(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")) - 2

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from sourcier.services.chassis.tracing.options import TracingOptions
-from sourcier.services.chassis.tracing.sending import Sender
+from sourcier.services.chassis.tracing.sending import SPAN_BYTES, THREAD_NAME, Sender
 from sourcier.services.chassis.tracing.spans import NO_SPAN, Attributes, Kind, Span
 from sourcier.services.chassis.tracing.traceparent import Parent, written_traceparent
 
@@ -36,9 +36,10 @@ class SdkTracer:
 
     def __init__(self, options: TracingOptions, *, service: str, version: str) -> None:
         """Name this process as `options` says, and begin to send."""
-        for name in ("opentelemetry", "urllib3"):
-            # What they tell of a collector that is away, try by try, is told once by ours.
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        # What they tell of a collector that is away, try by try, is told once by ours.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        for name in ("urllib3.connectionpool", "urllib3.util.retry"):
+            logging.getLogger(name).addFilter(_not_of_sender)
         self.contents = options.contents
         parts = urlsplit(options.url)
         self._sender = Sender(_OtlpCollector(options), url=f"{parts.scheme}://{parts.netloc}")
@@ -107,6 +108,11 @@ class SdkSpan(Span):
         self._made.end()
 
 
+def _not_of_sender(record: logging.LogRecord) -> bool:
+    """Return whether somebody else than the sender tells it: others speak HTTP in this process, too."""
+    return record.threadName != THREAD_NAME
+
+
 class _Queued(SpanProcessor):
     """Hands spans that ended to the queue."""
 
@@ -116,7 +122,9 @@ class _Queued(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         context = span.context
         if context is not None and context.trace_flags.sampled:
-            self._sender.put(span)
+            texts = sum(len(value.encode("utf-8", "replace")) for value in (span.attributes or {}).values()
+                        if isinstance(value, str))
+            self._sender.put(span, size_bytes=SPAN_BYTES + texts)
 
 
 class _OtlpCollector:

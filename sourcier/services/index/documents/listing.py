@@ -26,14 +26,12 @@ KEY_CHARACTERS_MAX = 200
 
 Order = Literal["came", "title", "date", "indexed", "size"]
 
-_ACCENTED = "àâäáãåçéèêëíìîïñóòôöõúùûüýÿ’"
-_PLAIN = "aaaaaaceeeeiiiinooooouuuuyy'"
-
 
 def _folded(text: str) -> str:
     """Return a text, in SQL, without case and accents, however they were written down."""
-    # Names of files from a Mac have their accents as characters of their own.
-    return f"translate(lower(normalize({text})), '{_ACCENTED}œæ', '{_PLAIN.replace(chr(39), chr(39) * 2)}oa')"
+    # Letters and their marks apart first: a database whose locale is C knows the case of plain letters alone.
+    plain = f"regexp_replace(normalize({text}, NFD), '[\\u0300-\\u036f]+', '', 'g')"
+    return f"lower(replace(replace(translate({plain}, 'ŒÆØø’', 'œæoo'''), 'œ', 'oe'), 'æ', 'ae'))"
 
 
 _DATE = FIELDS["date"]

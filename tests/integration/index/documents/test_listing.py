@@ -75,6 +75,21 @@ async def test_documents_are_found_by_a_part_of_their_name_and_by_conditions(fil
         assert await listing.count_documents(connection, tenant="acme", listed=Listed(where=notes)) == 2
 
 
+@pytest.mark.parametrize("locale", ["", ' collate "C"'])
+@pytest.mark.parametrize(("written", "plain"), [
+    ("ÉTÉ À NOËL", "ete a noel"), ("e\u0301te\u0301", "ete"), ("Œuvre, Cœur et Ægide", "oeuvre, coeur et aegide"),
+    ("Curriculum vitæ", "curriculum vitae"), ("Žižek", "zizek"), ("L’Ø", "l'o"), ("Nguyễn Văn", "nguyen van"),
+    ("100 % 'sûr'", "100 % 'sur'"), ("", ""),
+])
+async def test_names_are_compared_without_case_and_accents(
+    database: Database, locale: str, written: str, plain: str
+) -> None:
+    async with database.transaction(tenant="acme", read_only=True) as connection:
+        folded = listing._folded(f"%(text)s::text{locale}")
+        cursor = await connection.execute(f"select {folded}".encode(), {"text": written})
+        assert await cursor.fetchone() == (plain,)
+
+
 @pytest.mark.parametrize("token", ["forged!", "AAAA", "AAAAAAAAAAAAAAAAAAAAAAD_"])
 async def test_a_forged_token_is_refused(database: Database, writer: Writer, token: str) -> None:
     async with database.transaction(tenant="acme", read_only=True) as connection:

@@ -100,3 +100,12 @@ def test_stream_names_carry_the_prefix(prefix: str, name: str) -> None:
 
 def test_bodies_leave_room_below_the_servers_limit() -> None:
     assert BODY_BYTES_MAX <= 1024 * 1024 // 2
+
+
+def test_an_address_tells_its_subject_whatever_tenant_lane_and_suffix() -> None:
+    for prefix in ("sourcier.v1.", "", "answer."):
+        for subject in TABLE:
+            address = subject.address(prefix, tenant="acme", lane="bulk", suffix="a1")
+            assert subjects.name_in(address, prefix=prefix) == subject.name
+    for address in ("", "sourcier.v1.", "sourcier.v1.other.acme", "document", "documents.parsed.bulk.acme"):
+        assert subjects.name_in(address, prefix="sourcier.v1.") == ""

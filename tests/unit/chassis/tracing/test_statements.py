@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sourcier.services.chassis.postgres.statements import LOOKED_AT_MAX, summary_of
+from sourcier.services.chassis.postgres.statements import LOOKED_AT_MAX, _summary, summary_of
 
 
 @pytest.mark.parametrize(("statement", "summary"), [
@@ -27,3 +27,11 @@ def test_a_statement_is_called_by_what_it_does(statement: str | bytes, summary: 
 def test_no_value_is_part_of_it(value: str) -> None:
     assert "hunter2" not in summary_of(f"select a from b where c = 1 and {value}")
     assert "hunter2" not in summary_of(f"select {value}".replace("hunter2", "é hunter2"))
+
+
+def test_statements_that_differ_in_their_values_are_kept_once() -> None:
+    _summary.cache_clear()
+    for number in range(50):
+        assert summary_of(f"begin; select set_config('sourcier.tenant', 'acme-{number}', true)") == "begin"
+        assert summary_of(f"select a from b where c = 'it''s {number}' and d = 'cut".encode()) == "select b"
+    assert _summary.cache_info().currsize == 2

@@ -7,7 +7,8 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,57 @@ def test_what_people_wrote_is_sent_only_where_that_is_asked_for(collector: Colle
             {"role": "user", "parts": [{"type": "text", "content": "Zoé gagne 3000 €"}]}]
 
 
+@pytest.mark.parametrize("text", ["é" * 40_000, '"\n' * 40_000, "\x01" * 40_000, "x"])
+def test_contents_are_bounded_however_many_messages_there_are(collector: Collector, text: str) -> None:
+    trace_to(collector, contents=True)
+    messages = [("system", "Réponds."), *[("user", text)] * 2_000, ("user", "La fin ?")]
+    with (
+        spans.entered("Ask", kind="server", parent=None), gen_ai.retrieval(collections=["rh"], question=text * 10),
+        gen_ai.chat(model="qwen", engine="vllm", remote=False, tokens_max=60, temperature=0.0, generation_id="g",
+                    messages=messages) as chat,
+    ):
+        gen_ai.chat_ended(chat, model="qwen", finish_reason="stop", input_tokens=12, cached_tokens=4, output_tokens=7,
+                          text=text)
+    spans.close()
+    by_name = {span.name: span.attributes for span in collector.spans}
+    sent = by_name["chat qwen"]
+    read = json.loads(sent["gen_ai.input.messages"])
+    assert read[-1]["parts"][0]["content"] == "La fin ?"
+    assert sent["sourcier.contents_cut"] is True
+    assert len(json.dumps(sent, ensure_ascii=False).encode()) < 80_000
+    assert len((sent["gen_ai.input.messages"] + sent["gen_ai.output.messages"]).encode()) <= 33_000
+    # What a step is called has few values, whatever is searched.
+    assert ("sourcier.contents_cut" in by_name["retrieval"]) is (text != "x")
+
+
+def test_what_waits_and_what_is_sent_at_once_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "QUEUE_BYTES_MAX", 100)
+    monkeypatch.setattr(sending, "BATCH_BYTES_MAX", 30)
+    monkeypatch.setattr(sending, "INTERVAL_SECONDS", 60.0)
+    going, batches = threading.Event(), list[list[int]]()
+
+    class Slow:
+        def post(self, posted: Sequence[int]) -> str:
+            batches.append(list(posted))
+            going.wait(30)
+            return ""
+
+        def close(self) -> None:
+            pass
+
+    dropped = counted("dropped")
+    sender = sending.Sender(Slow(), url="http://slow")
+    sender.put(40, size_bytes=40)
+    while not batches:
+        going.wait(0.01)
+    for size in (10, 10, 10, 50, 10, 10, 10, 10):
+        sender.put(size, size_bytes=size)
+    going.set()
+    sender.close(seconds=30)
+    assert counted("dropped") - dropped == 2
+    assert batches == [[40], [10, 10, 10], [50], [10, 10]]
+
+
 def test_lines_of_the_log_name_the_trace(collector: Collector) -> None:
     trace_to(collector)
     record = logging.LogRecord("sourcier", logging.INFO, __file__, 1, "read\n%s", ("a",), None)
@@ -239,6 +291,15 @@ def test_a_collector_that_is_gone_is_told_once(caplog: pytest.LogCaptureFixture)
         spans.close()
     assert SECRET not in caplog.text
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) <= 1
+
+
+def test_what_others_tell_of_their_connections_is_heard(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    trace_to(collector)
+    for name in ("urllib3", "urllib3.connectionpool", "urllib3.util.retry"):
+        logging.getLogger(name).warning("not of the sender: %s", name)
+    assert len(caplog.records) == 3
 
 
 @pytest.mark.parametrize(("url", "whole"), [
