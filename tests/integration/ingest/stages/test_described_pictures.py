@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +23,10 @@ from sourcier.services.ingest.reading_warnings import ReadingWarnings
 from sourcier.services.ingest.stages.by_parts.ocr import PAGES_OF_TURN
 from sourcier.services.ingest.stages.by_parts.readers import ReadPart
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_pipeline import PlainParsers
+from tests.integration.ingest.fix_pipeline import METADATA, Pipeline, PlainParsers
 from tests.integration.ingest.fix_vision_endpoint import asking, describing, said
 from tests.unit.ingest.fix_words import document_of
+from tests.waiting import eventually
 
 STAGES = "accept,parse,ocr,chunk,index"
 
@@ -36,8 +37,12 @@ class PlainPictures:
     result = RecognisedPage
 
     def __init__(self) -> None:
-        """Begin with nothing taken out."""
+        """Begin with nothing read and nothing taken out."""
+        self.were_read: list[int] = []
         self.taken_out: list[int] = []
+        self.last = 0
+        self.before_last: Callable[[], Awaitable[None]] | None = None
+        """Called once, before the last part is kept."""
 
     def working_folder(self) -> AbstractAsyncContextManager[Path]:
         """Lend a folder."""
@@ -48,6 +53,10 @@ class PlainPictures:
     ) -> AsyncIterator[ReadPart]:
         """Yield the parts."""
         for number in parts:
+            self.were_read.append(number)
+            if number == self.last and self.before_last is not None:
+                await self.before_last()
+                self.before_last = None
             # A process that a hostile file took over may name pictures as it likes.
             names = [*self._names(number), "../../elsewhere"]
             pictures = tuple(RecognisedPicture(Box(0, 0, 9, 9), "", 0, name) for name in names)
@@ -127,3 +136,39 @@ async def test_an_endpoint_that_comes_back_in_time_costs_no_description(serve: S
         (text,) = await service.texts()
         assert text.count("Un schéma du réseau.") == 2
         assert len(endpoint.sent) == 5
+
+
+async def test_other_limits_count_other_pictures_so_what_was_read_is_read_again(serve: Serve) -> None:
+    for number, (width, read) in enumerate(((200, [1, 2]), (200, []), (300, [1, 2]))):
+        plain = PlainPictures()
+        async with serve(stages=STAGES, recognisers=plain, picture_width_min=width) as service:
+            if not number:
+                await service.submit("!scanned 2", filename="a.docx")
+            else:
+                asked = ingest_pb2.ReprocessRequest(from_stage="parse")
+                await service.stub.Reprocess(asked, timeout=30, metadata=METADATA)
+            await _settled(service)
+            assert plain.were_read == read
+
+
+async def test_parts_that_were_read_under_other_settings_are_read_before_the_document_is_made(serve: Serve) -> None:
+    plain = PlainPictures()
+    plain.last = PAGES_OF_TURN + 2
+    async with serve(stages=STAGES, recognisers=plain) as service:
+        async def forget() -> None:
+            for key in await service.keys():
+                if "/ocr-" in key:
+                    await service.objects.delete(key)
+
+        plain.before_last = forget
+        job = (await service.submit(f"!scanned {plain.last}", filename="a.docx")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        everything = list(range(1, plain.last + 1))
+        assert plain.were_read == [*everything, *everything[:-1]]
+
+
+async def _settled(service: Pipeline) -> None:
+    async def over() -> bool:
+        return not await service.rows("select from jobs where status in ('pending', 'processing')")
+
+    await eventually(over)
