@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.ingest.parsing.parts import PICTURES
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.pictures.passages import picture_text, warn
 from sourcier.services.ingest.parsing.pictures.results import PictureResults
 from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage, RecognisedPicture
 from sourcier.services.ingest.reading_warnings import ReadingWarnings
+from sourcier.services.ingest.stages.by_parts.describing import _NOT_TAKEN_OUT
 from sourcier.services.ingest.stages.by_parts.ocr import PAGES_OF_TURN
 from sourcier.services.ingest.stages.by_parts.readers import ReadPart
 from tests.integration.ingest.conftest import Serve
@@ -43,6 +45,8 @@ class PlainPictures:
         self.last = 0
         self.before_last: Callable[[], Awaitable[None]] | None = None
         """Called once, before the last part is kept."""
+        self.is_killed = False
+        """Whether the process that takes pictures out is ended from outside."""
 
     def working_folder(self) -> AbstractAsyncContextManager[Path]:
         """Lend a folder."""
@@ -64,6 +68,8 @@ class PlainPictures:
 
     async def made(self, path: Path, *, filename: str, content_type: str, told: dict[str, Any]) -> bytes:
         """Return the pictures of a part."""
+        if self.is_killed:
+            raise Unavailable("The process was ended from outside.")
         self.taken_out.append(told[PICTURES])
         return json.dumps({
             name: base64.b64encode(name.encode()).decode() for name in self._names(told[PICTURES])
@@ -165,6 +171,25 @@ async def test_parts_that_were_read_under_other_settings_are_read_before_the_doc
         assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
         everything = list(range(1, plain.last + 1))
         assert plain.were_read == [*everything, *everything[:-1]]
+
+
+async def test_pictures_that_no_process_lived_to_take_out_are_described_at_the_next_reading(serve: Serve) -> None:
+    plain = PlainPictures()
+    plain.is_killed = True
+    async with (
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(stages=STAGES, recognisers=plain, vision=vision) as service,
+    ):
+        await service.submit("!scanned 2", filename="a.docx")
+        await _settled(service)
+        ((warnings,),) = await service.rows("select reading_warnings from document_versions")
+        assert [warning[3] for warning in warnings if warning[0] == "descriptions_failed"] == [_NOT_TAKEN_OUT]
+        assert not [key for key in await service.keys() if "/vision-" in key]
+        plain.is_killed = False
+        await service.stub.Reprocess(ingest_pb2.ReprocessRequest(from_stage="parse"), timeout=30, metadata=METADATA)
+        await _settled(service)
+        (text,) = await service.texts()
+        assert text.count("Description : Un plan d'évacuation") == 2
 
 
 async def _settled(service: Pipeline) -> None:

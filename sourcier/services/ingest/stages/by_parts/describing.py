@@ -44,6 +44,8 @@ class Describing:
         self._endpoint = endpoint
         self._recognisers = recognisers
         self._objects = objects
+        self._not_taken_out: set[str] = set()
+        """Keys of descriptions that are not there because processes were ended from outside."""
 
     async def describe(
         self, scanned: events_pb2.DocumentScanned, path: Path, parts: Sequence[RecognisedPage], *, attempt: int
@@ -62,13 +64,20 @@ class Describing:
     ) -> None:
         """Write the descriptions beside the results of parts, and for what has none why that is."""
         for fingerprint in _fingerprints(parts):
-            found = await self._known(scanned, fingerprint) or Description(error=self._endpoint.trouble)
+            found = await self._known(scanned, fingerprint)
+            if found is None:
+                key = self._key(scanned, fingerprint)
+                found = Description(error=_NOT_TAKEN_OUT if key in self._not_taken_out else self._endpoint.trouble)
+                self._not_taken_out.discard(key)
             await asyncio.to_thread(description_file(folder, fingerprint).write_bytes, found.to_bytes())
 
     async def _describe_part(
         self, scanned: events_pb2.DocumentScanned, path: Path, number: int, missing: Sequence[str], *, attempt: int
     ) -> None:
         files = await self._files(scanned, path, number, attempt=attempt)
+        if files is None:
+            self._not_taken_out.update(self._key(scanned, fingerprint) for fingerprint in missing)
+            return
         # They are let run to their end: what was described is kept, whatever becomes of the others.
         outcomes = await asyncio.gather(
             *(self._describe(scanned, fingerprint, files.get(fingerprint, b"")) for fingerprint in missing),
@@ -94,7 +103,8 @@ class Describing:
 
     async def _files(
         self, scanned: events_pb2.DocumentScanned, path: Path, number: int, *, attempt: int
-    ) -> dict[str, bytes]:
+    ) -> dict[str, bytes] | None:
+        """Return the pictures that can be taken out of a part; None where another reading of it may do that."""
         received = scanned.received
         try:
             made = await self._recognisers.made(
@@ -105,7 +115,7 @@ class Describing:
                 raise
             # OCR read them a moment ago: it costs the descriptions alone.
             _log.warning("the pictures of part %d were not taken out: %s", number, told_to_logs(error))
-            return {}
+            return None if isinstance(error, Unavailable) else {}
         return {name: base64.b64decode(content) for name, content in json.loads(made).items()}
 
     async def _is_wanted(self, scanned: events_pb2.DocumentScanned, fingerprint: str, *, attempt: int) -> bool:
