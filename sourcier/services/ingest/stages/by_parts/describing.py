@@ -87,7 +87,7 @@ class Describing:
         unforeseen = next((error for error in errors if not isinstance(error, Unavailable)), None)
         if unforeseen is not None:
             raise unforeseen
-        if errors and attempt < OUTSIDE_ATTEMPTS:
+        if errors and attempt < OUTSIDE_ATTEMPTS and not self._endpoint.is_left_alone:
             raise errors[0]
         if errors:
             described_total.labels("failed").inc(len(errors))
