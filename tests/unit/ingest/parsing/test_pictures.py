@@ -15,7 +15,7 @@ from sourcier.services.chassis.errors import DocumentPageAbsent
 from sourcier.services.index.places.place import CellsPlace, FilePlace, ParagraphsPlace, Place, SlidePlace
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.office.packages import PICTURE_BYTES_MAX
+from sourcier.services.ingest.parsing.office.packages import PICTURE_BYTES_MAX, Package
 from sourcier.services.ingest.parsing.pdf.pictures import OF_PAGE_MAX, numbered, pictures_read
 from sourcier.services.ingest.parsing.pdf.reader import open_pdf, read_pages
 from sourcier.services.ingest.parsing.pictures.described import Description
@@ -217,6 +217,24 @@ def test_what_is_numbered_of_a_page_is_what_is_read_of_it(tmp_path: Path) -> Non
     read = {page.number: [each.fingerprint for each in pictures_read(page, limits)] for page in pages}
     assert len(found) == OF_PAGE_MAX + 1
     assert all(picture.fingerprint in read[picture.page] for picture in found)
+
+
+def test_a_picture_that_is_named_often_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[str] = []
+    read = Package.read
+
+    def counted(self: Package, part: str) -> bytes | None:
+        unpacked.append(part)
+        return read(self, part)
+
+    monkeypatch.setattr(Package, "read", counted)
+    body = "".join(paragraph(f"Partie {number}.", blip("p1") + blip("p2") + blip("p3")) for number in range(9))
+    small = file_of(drawn(width=20, height=20))
+    path = word_with(tmp_path / "a.docx", body, {"p1": PLAN, "p2": b"none", "p3": small})
+    document = parse(Source(path, "a.docx", ocr=True))
+    assert [each.content for each in document.pictures] == [PLAN]
+    assert told(document) == [(WarningCode.PICTURES_NOT_READ, 9, ())]
+    assert sorted(part for part in unpacked if "media" in part) == [f"word/media/p{each}.bin" for each in (1, 2, 3)]
 
 
 def picture_of(path: Path, number: int) -> Image.Image:
