@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sourcier.ingest.v1 import ingest_pb2
-from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.errors import DocumentMalformed, Unavailable
 from sourcier.services.ingest.parsing.parts import PICTURES
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.pictures.passages import picture_text, warn
@@ -41,7 +41,9 @@ class PlainPictures:
     def __init__(self) -> None:
         """Begin with nothing read and nothing taken out."""
         self.were_read: list[int] = []
-        self.taken_out: list[int] = []
+        self.taken_out: list[list[int]] = []
+        self.is_fragile = False
+        """Whether a process ends that takes out the pictures of more than one part."""
         self.last = 0
         self.before_last: Callable[[], Awaitable[None]] | None = None
         """Called once, before the last part is kept."""
@@ -71,8 +73,11 @@ class PlainPictures:
         if self.is_killed:
             raise Unavailable("The process was ended from outside.")
         self.taken_out.append(told[PICTURES])
+        if len(told[PICTURES]) > 1 and self.is_fragile:
+            raise DocumentMalformed("A picture ended the process.")
         return json.dumps({
-            name: base64.b64encode(name.encode()).decode() for name in self._names(told[PICTURES])
+            name: base64.b64encode(name.encode()).decode()
+            for number in told[PICTURES] for name in self._names(number)
         }).encode()
 
     async def assemble(self, path: Path, recognised: Path, *, filename: str, content_type: str) -> bytes:
@@ -99,6 +104,7 @@ async def test_pictures_are_described_each_once_and_a_copy_asks_nothing(serve: S
         job = (await service.submit(f"!scanned {parts}", filename="a.docx")).job
         assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
         assert len(endpoint.sent) == parts + 1
+        assert plain.taken_out == [[*range(1, PAGES_OF_TURN + 1)], [*range(PAGES_OF_TURN + 1, parts + 1)]]
         (text,) = await service.texts()
         assert text.count("Description : Un plan d'évacuation") == 2
         copy = (await service.submit(f"!scanned {parts}", filename="b.docx", source="b.docx")).job
@@ -171,6 +177,20 @@ async def test_parts_that_were_read_under_other_settings_are_read_before_the_doc
         assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
         everything = list(range(1, plain.last + 1))
         assert plain.were_read == [*everything, *everything[:-1]]
+
+
+async def test_pictures_that_end_their_process_together_are_taken_out_alone(serve: Serve) -> None:
+    plain = PlainPictures()
+    plain.is_fragile = True
+    async with (
+        describing() as endpoint, asking(endpoint.url) as vision,
+        serve(stages=STAGES, recognisers=plain, vision=vision) as service,
+    ):
+        job = (await service.submit("!scanned 2", filename="a.docx")).job
+        assert (await service.finished(job.job_id)).status == ingest_pb2.JOB_STATUS_COMPLETED
+        assert plain.taken_out == [[1, 2], [1], [2]]
+        (text,) = await service.texts()
+        assert text.count("Description : Un plan d'évacuation") == 2
 
 
 async def test_pictures_that_no_process_lived_to_take_out_are_described_at_the_next_reading(serve: Serve) -> None:
