@@ -30,7 +30,8 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
     """Read the pages that are named, or put those together that were read."""
     _, *paragraphs = Path(source["path"]).read_text("utf-8").split("\n\n")
     if source.get(PICTURES):
-        files = {_fingerprint(paragraphs[source[PICTURES] - 1]): base64.b64encode(b"picture").decode()}
+        picture = base64.b64encode(b"picture").decode()
+        files = {_fingerprint(paragraphs[number - 1]): picture for number in source[PICTURES]}
         (directory / zygote.ARTEFACT).write_text(json.dumps(files))
         return
     if source.get(PARTS):

@@ -1473,7 +1473,7 @@ class GetPageImageRequest(_message.Message):
     page: _builtins.int
     """The page, from 1; 0 is the first page of the chunk, or of the document."""
     dpi: _builtins.int
-    """Dots an inch, 36 to 300; 0 is 110."""
+    """Dots an inch, 36 to 300; 0 is 110. Of a picture it says nothing: that has the dots it has, one of a PDF 200 an inch."""
     chunk_id: _builtins.str
     """A chunk of the version that answers now, whose places on the page are marked; empty for none."""
     start: _builtins.int
@@ -1534,7 +1534,7 @@ class PageImageHeader(_message.Message):
     page: _builtins.int
     """The page, from 1; of a picture that it stands on, 0 where the format has none."""
     page_count: _builtins.int
-    """How many pages the document has; 0 of a picture."""
+    """How many pages the document has; 0 of a picture where the format has none."""
     width: _builtins.int
     """Width of the picture in pixels."""
     height: _builtins.int

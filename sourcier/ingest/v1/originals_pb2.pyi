@@ -182,7 +182,7 @@ class DrawPageRequest(_message.Message):
     page: _builtins.int
     """The page, from 1."""
     dpi: _builtins.int
-    """Dots an inch, 36 to 300; 0 is 110."""
+    """Dots an inch, 36 to 300; 0 is 110. Of a picture it says nothing: that has the dots it has, one of a PDF 200 an inch."""
     text: _builtins.str
     """A text to look for and mark, where no rectangles are known; empty for none."""
     picture: _builtins.int
@@ -230,9 +230,9 @@ class PictureHeader(_message.Message):
     version_id: _builtins.str
     """The version that was drawn."""
     page: _builtins.int
-    """The page, from 1."""
+    """The page, from 1; of a picture that it stands on, 0 where the format has none."""
     page_count: _builtins.int
-    """How many pages the document has."""
+    """How many pages the document has; 0 of a picture where the format has none."""
     width: _builtins.int
     """Width of the picture in pixels."""
     height: _builtins.int

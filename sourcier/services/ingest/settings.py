@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -205,6 +206,13 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
             raise ValueError(f"unknown stage {', '.join(unknown)}; name some of {', '.join(STAGES)}")
         return value
 
+    @field_validator("vision_url")
+    @classmethod
+    def _check_vision_url(cls, url: str) -> str:
+        if url:
+            check_endpoint_url(url, key="SOURCIER_INGEST_VISION_API_KEY")
+        return url
+
     @model_validator(mode="after")
     def _vision_has_an_endpoint(self) -> Self:
         if self.vision and not (self.vision_url and self.vision_model):
@@ -263,3 +271,16 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     def stage_names(self) -> frozenset[str]:
         """The stages that this process runs."""
         return frozenset(self.stages.split(","))
+
+
+def check_endpoint_url(url: str, *, key: str) -> None:
+    """Raise ValueError for what is no address of an endpoint, or holds a secret that logs would show."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable() or " " in url:
+        raise ValueError("name an endpoint by http:// or https://, as http://vision:8000/v1")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"a user in the address is not sent; set {key} instead")
+    if parts.query or parts.fragment:
+        raise ValueError("leave out what follows the path")
+    if parts.port == 0:
+        raise ValueError("port 0 is none that can be asked")

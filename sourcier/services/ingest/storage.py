@@ -7,6 +7,7 @@ again. It stays within its tenant: whether somebody else holds the same file is 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import PurePath
 
 from sourcier.services.ingest.documents import ARTEFACT_VERSION
@@ -48,9 +49,12 @@ def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_typ
     return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}{digest}.json.gz"
 
 
-def page_key(*, tenant: str, content_sha256: bytes, number: int) -> str:
-    """Return the key of what OCR read of a page of a content."""
-    return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}ocr-{OCR_VERSION}/{number}.json.gz"
+def page_key(*, tenant: str, content_sha256: bytes, limits: Mapping[str, float], number: int) -> str:
+    """Return the key of what OCR read of a page of a content, or of a picture; other `limits` count other pictures."""
+    prefix = artefacts_prefix(tenant=tenant, content_sha256=content_sha256)
+    told = "\n".join(f"{name} {float(value)}" for name, value in sorted(limits.items()))
+    digest = hashlib.sha256(told.encode()).hexdigest()[:12]
+    return f"{prefix}ocr-{OCR_VERSION}-{digest}/{number}.json.gz"
 
 
 def description_key(*, tenant: str, content_sha256: bytes, model: str, fingerprint: str) -> str:

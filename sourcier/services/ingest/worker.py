@@ -57,7 +57,8 @@ def pipeline(parts: Parts) -> list[Worker]:
     if parts.recognisers is not None:
         describing = _describing(parts, parts.recognisers)
         ocr = OcrStage(
-            jetstream, database, parts.objects, parts.recognisers, parts.progress, describing=describing
+            jetstream, database, parts.objects, parts.recognisers, parts.progress,
+            picture_limits=settings.picture_limits, describing=describing,
         )
         workers.append(ocr.consumer(slots=settings.ocr_slots))
     if parts.transcribers is not None:

@@ -19,6 +19,9 @@ class Describer:
     def __init__(self) -> None:
         """Begin with an endpoint that sees one thing."""
         self.status = 200
+        self.statuses: list[int] = []
+        """What it answers before that, one after the other."""
+        self.headers: dict[str, str] = {}
         self.answer: Any = said("Un plan d'évacuation du rez-de-chaussée.")
         self.first: list[Any] = []
         """What it answers before that, one after the other."""
@@ -37,7 +40,10 @@ class Describer:
             self.sent.append(await request.json())
             self.keys.append(request.headers.get("Authorization"))
             await self.gate.wait()
-            return web.json_response(self.first.pop(0) if self.first else self.answer, status=self.status)
+            return web.json_response(
+                self.first.pop(0) if self.first else self.answer,
+                status=self.statuses.pop(0) if self.statuses else self.status, headers=self.headers,
+            )
         finally:
             self.at_once -= 1
 

@@ -15,7 +15,7 @@ from sourcier.services.chassis.errors import NotFound
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.index.documents.originals import Original, get_original
 from sourcier.services.ingest.components import Parts
-from sourcier.services.ingest.stages.sandbox import DRAWN_AT_ONCE
+from sourcier.services.ingest.stages.sandbox import DRAWN_AT_ONCE, PICTURES_DRAWN_AT_ONCE
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -33,6 +33,7 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
         self._objects = parts.objects
         self._drawers = parts.drawers
         self._turns = asyncio.Semaphore(DRAWN_AT_ONCE)
+        self._picture_turns = asyncio.Semaphore(PICTURES_DRAWN_AT_ONCE)
 
     async def ReadOriginal(
         self, request: originals_pb2.ReadOriginalRequest, context: Context
@@ -72,7 +73,8 @@ class OriginalServer(originals_pb2_grpc.OriginalServiceServicer):
             "rectangles": [[each.left, each.top, each.width, each.height] for each in request.rectangles],
         }
         # Whoever waits for a turn holds no file yet.
-        async with self._turns, self._drawers.working_folder() as folder:
+        turns = self._picture_turns if request.picture else self._turns
+        async with turns, self._drawers.working_folder() as folder:
             path = folder / "original"
             await self._save(original, path)
             picture = await self._drawers.draw(

@@ -20,7 +20,7 @@ from sourcier.services.ingest.reading_warnings import PLACES_MAX, ReadingWarning
 
 if TYPE_CHECKING:
     # With it comes Pillow, which the service itself does not load.
-    from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
+    from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures, PackedFile
 
 _INDENTED_LEVELS_MAX = 6
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
@@ -110,18 +110,18 @@ class DocumentBuilder:
         self._blocks.append(Block(kind, start, self._length, page, level, path))
 
     def add_picture(
-        self, content: bytes | None, *, page: int = 0, place: str = "", alternative: str = "",
+        self, file: bytes | PackedFile | None, *, page: int = 0, place: str = "", alternative: str = "",
         standing: Standing | None = None,
     ) -> None:
         """Take a picture out of the document; what was read of it follows the text of its section, not amid it.
 
-        Without content it is told alone. `place` is where it stands for people, where that is not its page.
+        Without a file it is told alone. `place` is where it stands for people, where that is not its page.
         """
         place = place or (str(page) if page else "")
         if self.pictures is None:
             self.warnings.add(WarningCode.PICTURES, places=[place] if place else [])
             return
-        taken, results = self.pictures.take(content, self.warnings, place=place), self.pictures.results
+        taken, results = self.pictures.take(file, self.warnings, place=place), self.pictures.results
         if taken is None or results is None:
             return
         result = results.of(taken.fingerprint, part=taken.number)

@@ -19,7 +19,7 @@ Part = TypeVar("Part")
 PARTS = "parts"
 THREADS = "threads"
 PICTURES = "pictures"
-"""The part of which the pictures are wanted as files."""
+"""The parts of which the pictures are wanted as files."""
 FOLDER = "recognised"
 
 

@@ -18,7 +18,7 @@ from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page
 from sourcier.services.ingest.parsing.pdf.picture import three_channels
-from sourcier.services.ingest.parsing.pdf.pictures import OF_PAGE_MAX, pictures_of
+from sourcier.services.ingest.parsing.pdf.pictures import pictures_read
 from sourcier.services.ingest.parsing.placing.words import PageFrame, edges_on
 from sourcier.services.ingest.parsing.scans import pictures
 from sourcier.services.ingest.parsing.scans.pictures import READ_PIXELS_MAX, DrawnPage, DrawnPart
@@ -63,7 +63,7 @@ def _embedded(picture: EmbeddedPicture) -> DrawnPage:
 def _parts(page: Page, limits: ParsingLimits) -> Iterator[DrawnPart]:
     """Yield the pictures of a page with their places on it as it is drawn."""
     frame = PageFrame(page.number, page.width, page.height, page.turned)
-    for embedded in pictures_of(page, limits)[:OF_PAGE_MAX]:
+    for embedded in pictures_read(page, limits):
         left, top, right, bottom = embedded.box
         edges = edges_on(frame, left=left, top=top, right=right, bottom=bottom)
         yield DrawnPart(Box(*(edge / UNITS_PER_POINT for edge in edges)), embedded.fingerprint)

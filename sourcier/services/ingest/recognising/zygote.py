@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    """Read pages, or take the pictures out of one; else read the document with what was read before."""
+    """Read pages, or take the pictures out of some; else read the document with what was read before."""
     if source.get(PARTS):
         _recognise(directory, source, limits)
     elif source.get(PICTURES):
@@ -48,14 +48,25 @@ def _recognise(directory: Path, source: dict[str, Any], limits: ParsingLimits) -
 
 
 def _take_out(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None:
-    """Write the pictures of a part as JPEG files in base64, by what tells them from others."""
+    """Write the pictures of parts as JPEG files in base64, by what tells them from others."""
     from sourcier.services.ingest.recognising.drawing import drawn_pages
+
+    files: dict[str, str] = {}
+    with drawn_pages(_opened(source, limits)) as draw:
+        for number in source[PICTURES]:
+            try:
+                files |= _pictures(draw(number))
+            except MemoryError:
+                gc.collect()
+            except Exception:  # as for a page that is read: it costs this part alone
+                _log.exception("the pictures of part %d were not taken out", number)
+    (directory / zygote.ARTEFACT).write_text(json.dumps(files))
+
+
+def _pictures(page: Any) -> dict[str, str]:
     from sourcier.services.ingest.recognising.picture_files import as_jpeg
 
-    with drawn_pages(_opened(source, limits)) as draw:
-        page = draw(source[PICTURES])
-    files = {part.fingerprint: base64.b64encode(as_jpeg(page, part.box)).decode() for part in page.parts}
-    (directory / zygote.ARTEFACT).write_text(json.dumps(files))
+    return {part.fingerprint: base64.b64encode(as_jpeg(page, part.box)).decode() for part in page.parts}
 
 
 def _opened(source: dict[str, Any], limits: ParsingLimits) -> Any:

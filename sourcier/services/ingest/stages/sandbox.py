@@ -53,6 +53,10 @@ WAITED_SHARE_MAX = 1.0
 """Of the time limit: what a document that gave way was kept waiting is added to it, up to as much again."""
 DRAWN_AT_ONCE = 2
 """Pages: one takes 50 to 300 ms of a processor, and somebody waits for it."""
+PICTURES_DRAWN_AT_ONCE = 1
+"""Pictures inside documents, beside the pages: before one is drawn, the document is read up to it."""
+PICTURE_SECONDS_MAX = 20.0
+"""Longest time for drawing one of them: somebody waits for it, and others behind."""
 _ZYGOTE = "sourcier.services.ingest.parsing.zygote"
 _LOG_TAIL_BYTES = 2000
 _log = logging.getLogger(__name__)
@@ -115,6 +119,7 @@ class ParserPool:
         self._started = started
         self._places = Places(concurrency, long=None if long else 0)
         self._drawing = Places(DRAWN_AT_ONCE)
+        self._drawing_pictures = Places(PICTURES_DRAWN_AT_ONCE, long=0)
         self._identifiers = itertools.count(1)
         self._starting = asyncio.Lock()
         self._zygote: ZygoteProcess | None = None
@@ -190,7 +195,9 @@ class ParserPool:
             return int(ended["peak_bytes"])
 
     async def draw(self, path: Path, *, filename: str, content_type: str, drawing: Mapping[str, Any]) -> DrawnPicture:
-        """Return a page of the document at an absolute path as PNG; pages do not wait for documents to be parsed.
+        """Return a page of the document at an absolute path as PNG, or a picture inside it.
+
+        Pages do not wait for documents to be parsed, nor for pictures.
 
         Raise a DocumentRejected that says why it cannot be drawn, or Unavailable where another try may succeed.
         """
@@ -199,10 +206,24 @@ class ParserPool:
             "drawing": dict(drawing),
         }
         async with self.working_folder() as directory:
-            await self.in_child(directory, source, attempt=1, places=self._drawing)
+            if drawing.get("picture"):
+                await self._draw_picture(directory, source)
+            else:
+                await self.in_child(directory, source, attempt=1, places=self._drawing)
             picture = await asyncio.to_thread((directory / ARTEFACT).read_bytes)
             told = await asyncio.to_thread((directory / DRAWN).read_text)
             return DrawnPicture(picture, json.loads(told))
+
+    async def _draw_picture(self, directory: Path, source: dict[str, Any]) -> None:
+        await self._live_zygote()
+        try:
+            async with asyncio.timeout(PICTURE_SECONDS_MAX):
+                await self.in_child(directory, source, attempt=1, places=self._drawing_pictures)
+        except TimeoutError as error:
+            raise DocumentTooCostly(
+                f"Drawing the picture {source['drawing']['picture']} of “{source['filename']}” took more than the "
+                f"{PICTURE_SECONDS_MAX:g} s allowed; it was stopped. Draw its page instead."
+            ) from error
 
     @contextlib.asynccontextmanager
     async def working_folder(self) -> AsyncIterator[Path]:

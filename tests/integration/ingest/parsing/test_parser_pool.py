@@ -18,6 +18,7 @@ from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.stages import sandbox
 from sourcier.services.ingest.stages.sandbox import ParserPool
 from sourcier.services.ingest.stages.slots import Places
+from tests.unit.ingest.fix_pdf_pages import PageMaker, write_pdf
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("keeping_priority")
@@ -305,3 +306,25 @@ async def gone(pid: int) -> None:
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
+
+
+async def test_pages_are_drawn_while_a_picture_takes_long_and_that_is_stopped(
+    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = write_pdf(tmp_path / "many.pdf", [PageMaker().lines(50, 60, ["Une ligne."] * 50) for _ in range(2_000)])
+    page = {"page": 1, "dpi": 36, "text": "", "rectangles": [], "picture": 0}
+
+    async def draw(drawing: dict[str, object]) -> sandbox.DrawnPicture:
+        return await pool.draw(many, filename="many.pdf", content_type="", drawing=drawing)
+
+    pictures = [asyncio.create_task(draw(page | {"picture": 1})) for _ in range(3)]
+    try:
+        assert (await draw(page)).content
+        assert not any(picture.done() for picture in pictures)
+        monkeypatch.setattr(sandbox, "PICTURE_SECONDS_MAX", 0.01)
+        with pytest.raises(DocumentTooCostly, match=r"picture 1 of “many\.pdf” took more than the 0\.01 s"):
+            await draw(page | {"picture": 1})
+    finally:
+        for picture in pictures:
+            picture.cancel()
+        await asyncio.wait(pictures)

@@ -15,10 +15,12 @@ from sourcier.services.chassis.errors import DocumentPageAbsent
 from sourcier.services.index.places.place import CellsPlace, FilePlace, ParagraphsPlace, Place, SlidePlace
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.office.packages import PICTURE_BYTES_MAX
+from sourcier.services.ingest.parsing.office.packages import PICTURE_BYTES_MAX, Package
+from sourcier.services.ingest.parsing.pdf.pictures import OF_PAGE_MAX, numbered, pictures_read
+from sourcier.services.ingest.parsing.pdf.reader import open_pdf, read_pages
 from sourcier.services.ingest.parsing.pictures.described import Description
 from sourcier.services.ingest.parsing.source import Source
-from sourcier.services.ingest.reading_warnings import WarningCode
+from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 from tests.unit.ingest.fix_office_files import paragraph
 from tests.unit.ingest.fix_parsing import parse
 from tests.unit.ingest.fix_pdf_pages import PageMaker, write_pdf
@@ -168,6 +170,71 @@ def test_a_picture_is_drawn_as_people_see_it(tmp_path: Path) -> None:
     turned = picture_of(write_pdf(tmp_path / "a.pdf", [PageMaker(), aside]), 1)
     assert turned.width > turned.height  # the page is shown on its side
     assert int(np.asarray(turned.convert("L")).min()) < 80
+
+
+def test_a_damaged_page_hides_no_picture_behind_it(tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "a.pdf", [
+        PageMaker().text(50, 60, "Texte"), PageMaker().text(50, 60, "Texte").image(100, 300, 200, 500, drawn(shade=60)),
+    ])
+    path.write_bytes(path.read_bytes().replace(b"/Type/Page/", b"/Type/Pagz/", 1))
+    document = parse(Source(path, "a.pdf", ocr=True))
+    assert (document.scanned, told(document)[0]) == ((2,), (WarningCode.PAGES_UNREADABLE, 1, ("1",)))
+    assert picture_of(path, 1).width > 0
+
+
+def test_of_a_picture_file_there_are_as_many_pictures_as_pages(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    drawn("a").save(path)
+    for number in (2, 4_000_000_000):
+        with pytest.raises(DocumentPageAbsent, match="has 1 picture that is read, and no picture"):
+            picture_of(path, number)
+    path = tmp_path / "a.tiff"
+    drawn("a").save(path, save_all=True, append_images=[drawn("b", width=300)])
+    assert picture_of(path, 2).width == 300
+    with pytest.raises(DocumentPageAbsent, match="has 2 pictures that are read, and no picture 3"):
+        picture_of(path, 3)
+
+
+def test_what_is_numbered_of_a_page_is_what_is_read_of_it(tmp_path: Path) -> None:
+    limits = ParsingLimits(picture_width_min=0, picture_height_min=0, picture_pixels_min=0)
+
+    def full(page: PageMaker, *, first: int, count: int) -> PageMaker:
+        for number in range(first, first + count):
+            page.image(10, 10 + number * 20, 30, 28 + number * 20, Image.new("L", (40, 40), number))
+        return page.text(300, 60, "Une page de texte.")
+
+    many = full(PageMaker(), first=0, count=OF_PAGE_MAX)
+    path = write_pdf(tmp_path / "a.pdf", [
+        many, full(PageMaker(), first=0, count=OF_PAGE_MAX + 1), full(PageMaker(), first=OF_PAGE_MAX, count=1)
+    ])
+    source = Source(path, "a.pdf", ocr=True, limits=limits)
+    document = parse(source)
+    assert (WarningCode.PICTURES_LEFT_OUT, 1, ("2",)) in told(document)
+    assert document.scanned == (1, 3)
+    with open_pdf(source) as opened:
+        pages = list(read_pages(opened, damaged=[]))
+        found = list(numbered(pages, limits, warnings=ReadingWarnings()))
+    read = {page.number: [each.fingerprint for each in pictures_read(page, limits)] for page in pages}
+    assert len(found) == OF_PAGE_MAX + 1
+    assert all(picture.fingerprint in read[picture.page] for picture in found)
+
+
+def test_a_picture_that_is_named_often_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[str] = []
+    read = Package.read
+
+    def counted(self: Package, part: str) -> bytes | None:
+        unpacked.append(part)
+        return read(self, part)
+
+    monkeypatch.setattr(Package, "read", counted)
+    body = "".join(paragraph(f"Partie {number}.", blip("p1") + blip("p2") + blip("p3")) for number in range(9))
+    small = file_of(drawn(width=20, height=20))
+    path = word_with(tmp_path / "a.docx", body, {"p1": PLAN, "p2": b"none", "p3": small})
+    document = parse(Source(path, "a.docx", ocr=True))
+    assert [each.content for each in document.pictures] == [PLAN]
+    assert told(document) == [(WarningCode.PICTURES_NOT_READ, 9, ())]
+    assert sorted(part for part in unpacked if "media" in part) == [f"word/media/p{each}.bin" for each in (1, 2, 3)]
 
 
 def picture_of(path: Path, number: int) -> Image.Image:

@@ -18,6 +18,7 @@ from sourcier.services.ingest.parsing.office.archives import check_sizes
 from sourcier.services.ingest.parsing.office.packages import (
     Element,
     Package,
+    PackedPicture,
     attribute,
     child,
     children,
@@ -114,7 +115,7 @@ def _append_chapter(name: str, page: str, source: Source, builder: DocumentBuild
     builder.take(chapter)
 
 
-def _picture(package: Package, part: str, address: str) -> bytes | None:
+def _picture(package: Package, part: str, address: str) -> PackedPicture | None:
     """Return the file of a picture that a chapter names; None where it is elsewhere, absent or damaged."""
     return package.picture_part(part_at(posixpath.dirname(part), address.partition("#")[0])) if address else None
 

@@ -23,13 +23,13 @@ from sourcier.services.ingest.parsing.markup.markdown import html_of
 from sourcier.services.ingest.parsing.markup.notes import place_notes
 from sourcier.services.ingest.parsing.markup.unseen import remove_unseen
 from sourcier.services.ingest.parsing.markup.walk import PageWalk, Shared
-from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
+from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures, PackedFile
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.text.encodings import Decoded, codec_meant, decoded_text
 from sourcier.services.ingest.reading_warnings import WarningCode
 
-Files = Callable[[str], bytes | None]
+Files = Callable[[str], PackedFile | None]
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
 _CHARSET_WITHIN_BYTES = 4096

@@ -112,6 +112,21 @@ def whole_number(value: str, default: int = 0, *, most: int = 1_048_576) -> int:
     return min(int(value), most) if value.isascii() and value.isdigit() and len(value) < 10 else default
 
 
+@dataclass(frozen=True, slots=True)
+class PackedPicture:
+    """A picture in an archive: named as often as a document likes, and unpacked when it is looked at."""
+
+    package: Package
+    part: str
+
+    def read(self) -> bytes | None:
+        """Return the file; None where it is damaged, which is no reason to refuse the document."""
+        try:
+            return self.package.read(self.part)
+        except DocumentMalformed:
+            return None
+
+
 class Package:
     """An open archive; a context manager."""
 
@@ -167,20 +182,17 @@ class Package:
             found.target for found in self.relationships(part).values() if found.kind in kinds and not found.external
         ]
 
-    def picture(self, part: str, identifier: str) -> bytes | None:
+    def picture(self, part: str, identifier: str) -> PackedPicture | None:
         """Return the file of a picture that a part names; None where it is elsewhere, as of `picture_part`."""
         found = self._relationships(part).get(identifier)
         return self.picture_part(found.target) if found is not None and not found.external else None
 
-    def picture_part(self, part: str) -> bytes | None:
-        """Return the file of a picture; None where it is absent, damaged or too large to be unpacked."""
+    def picture_part(self, part: str) -> PackedPicture | None:
+        """Return the file of a picture, still packed; None where it is absent or too large to be unpacked."""
         member = self._names.get(part.lower().lstrip("/"))
         if member is None or self._archive.getinfo(member).file_size > PICTURE_BYTES_MAX:
             return None
-        try:
-            return self.read(part)
-        except DocumentMalformed:
-            return None  # a picture is no reason to refuse the document
+        return PackedPicture(self, member)
 
     def _relationships(self, part: str) -> dict[str, Relationship]:
         if part not in self._related:

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 from sourcier.services.chassis.errors import DocumentEncrypted, DocumentMalformed
 from sourcier.services.ingest.parsing.office.archives import PROLOGUE_BYTES, check_archive, declares_entities
-from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, descendants, parse_xml
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    Package,
+    PackedPicture,
+    attribute,
+    child,
+    descendants,
+    parse_xml,
+)
 from sourcier.services.ingest.parsing.source import Source
 
 _MANIFEST = "META-INF/manifest.xml"
@@ -41,7 +49,7 @@ class OpenDocument:
         found = descendants(self.meta, "dc:title") if self.meta is not None else ()
         return next((entry.text or "" for entry in found), "")
 
-    def picture(self, image: Element) -> bytes | None:
+    def picture(self, image: Element) -> bytes | PackedPicture | None:
         """Return the file of a picture; None where it is elsewhere, absent or damaged."""
         inside = child(image, "office:binary-data")
         if inside is not None:

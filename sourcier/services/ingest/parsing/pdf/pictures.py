@@ -60,14 +60,21 @@ def pictures_of(page: Page, limits: ParsingLimits) -> list[Embedded]:
     return list(reversed(found.values()))
 
 
+def pictures_read(page: Page, limits: ParsingLimits) -> list[Embedded]:
+    """Return the pictures that are read of a page; OCR, which has this page alone, takes the same ones."""
+    return pictures_of(page, limits)[:OF_PAGE_MAX]
+
+
 def numbered(pages: Iterable[Page], limits: ParsingLimits, *, warnings: ReadingWarnings) -> Iterator[PagePicture]:
     """Yield the pictures of a document, each once and where it stands first; those beyond the limits are told."""
     known: set[str] = set()
     count = 0
     for page in pages:
         new = [embedded for embedded in pictures_of(page, limits) if embedded.fingerprint not in known]
-        known.update(embedded.fingerprint for embedded in new)
-        taken = new[: max(min(OF_PAGE_MAX, limits.pictures_max - count), 0)]
+        # What stands behind as many as are read of a page may stand before them on another.
+        read = [embedded for embedded in pictures_read(page, limits) if embedded.fingerprint not in known]
+        known.update(embedded.fingerprint for embedded in read)
+        taken = read[: max(limits.pictures_max - count, 0)]
         warnings.add(
             WarningCode.PICTURES_LEFT_OUT, count=len(new) - len(taken), places=[str(page.number)],
             detail=f"at most {limits.pictures_max:,} pictures of a document are read, and {OF_PAGE_MAX} of a page",

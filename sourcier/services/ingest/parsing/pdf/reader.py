@@ -5,6 +5,7 @@ PDFium is not thread-safe and its errors can corrupt what comes after: a process
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pypdfium2
@@ -39,7 +40,9 @@ def parse_pdf(source: Source) -> ParsedDocument:
         page_count = len(document)
         source.check_pages(page_count)
         builder = DocumentBuilder(source.limits)
-        pages = _read_pages(document, builder)
+        damaged: list[int] = []
+        pages = list(read_pages(document, damaged=damaged))
+        builder.warnings.add(WarningCode.PAGES_UNREADABLE, count=len(damaged), places=list(map(str, damaged)))
         pictures = list(numbered(pages, source.limits, warnings=builder.warnings))
         scanned = pages_to_recognise(pages, pictures) if source.ocr else ()
         title = usable_title(document.get_metadata_value("Title"))
@@ -80,21 +83,19 @@ def open_pdf(source: Source) -> pypdfium2.PdfDocument:
         raise DocumentMalformed(f"“{source.filename}” cannot be opened as PDF: it is damaged or cut short.") from error
 
 
-def _read_pages(document: pypdfium2.PdfDocument, builder: DocumentBuilder) -> list[Page]:
-    pages: list[Page] = []
-    damaged: list[str] = []
+def read_pages(document: pypdfium2.PdfDocument, *, damaged: list[int]) -> Iterator[Page]:
+    """Yield the pages that can be read, and put the numbers of the others among the `damaged` ones."""
     form = form_of(document)
     for index in range(len(document)):
         try:
             page = document[index]
-            pages.append(read_page(page, index + 1, form=form))
-            pages[-1].label = _label(document, index)
+            read = read_page(page, index + 1, form=form)
+            read.label = _label(document, index)
             page.close()
         except pypdfium2.PdfiumError:
-            damaged.append(str(index + 1))
-    if damaged:
-        builder.warnings.add(WarningCode.PAGES_UNREADABLE, count=len(damaged), places=damaged)
-    return pages
+            damaged.append(index + 1)
+            continue
+        yield read
 
 
 def _label(document: pypdfium2.PdfDocument, index: int) -> str:

@@ -16,10 +16,10 @@ from sourcier.services.ingest.parsing.pdf.content.characters import read_page
 from sourcier.services.ingest.parsing.pdf.drawn_page import POINTS_PER_INCH, DrawnPage, rendered, scale_of
 from sourcier.services.ingest.parsing.pdf.picture import png
 from sourcier.services.ingest.parsing.pdf.pictures import PagePicture, numbered
-from sourcier.services.ingest.parsing.pdf.reader import form_of, open_pdf
+from sourcier.services.ingest.parsing.pdf.reader import open_pdf, read_pages
 from sourcier.services.ingest.parsing.pictures.embedded import UNREADABLE
 from sourcier.services.ingest.parsing.placing.words import PageFrame, edges_on
-from sourcier.services.ingest.parsing.scans.pictures import draw
+from sourcier.services.ingest.parsing.scans.pictures import count_pages, draw
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import ReadingWarnings
 
@@ -36,6 +36,9 @@ def draw_embedded(source: Source, pictures: Sequence[EmbeddedPicture], number: i
 
 def draw_itself(source: Source, number: int) -> DrawnPage:
     """Draw a file that is a picture: its pages are its pictures."""
+    count = count_pages(source.path, filename=source.filename, pages_max=source.limits.pages)
+    if number > count:
+        raise _absent(source, number, count)
     with source.path.open("rb") as file:
         return _drawn_file(source, file, number, page=number)
 
@@ -43,10 +46,8 @@ def draw_itself(source: Source, number: int) -> DrawnPage:
 def draw_on_page(source: Source, number: int) -> DrawnPage:
     """Draw a picture of a PDF as its page shows it; a document is read up to that page alone."""
     document = open_pdf(source)
-    form = form_of(document)
-    pages = (read_page(document[index], index + 1, form=form) for index in range(len(document)))
     count = 0
-    for picture in numbered(pages, source.limits, warnings=ReadingWarnings()):
+    for picture in numbered(read_pages(document, damaged=[]), source.limits, warnings=ReadingWarnings()):
         count += 1
         if picture.number == number:
             return _cut_out(document, picture)

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,31 +44,42 @@ class Describing:
         self._endpoint = endpoint
         self._recognisers = recognisers
         self._objects = objects
+        self._not_taken_out: set[str] = set()
+        """Keys of descriptions that are not there because processes were ended from outside."""
 
     async def describe(
         self, scanned: events_pb2.DocumentScanned, path: Path, parts: Sequence[RecognisedPage], *, attempt: int
     ) -> None:
         """Have those described of which nothing is kept; raise Unavailable where another try may help."""
+        missing: dict[str, int] = {}
         for part in parts:
-            missing = [
-                fingerprint for fingerprint in _fingerprints([part])
-                if await self._is_wanted(scanned, fingerprint, attempt=attempt)
-            ]
-            if missing and not self._endpoint.is_left_alone:
-                await self._describe_part(scanned, path, part.number, missing, attempt=attempt)
+            for fingerprint in _fingerprints([part]):
+                if fingerprint not in missing and await self._is_wanted(scanned, fingerprint, attempt=attempt):
+                    missing[fingerprint] = part.number
+        if missing and not self._endpoint.is_left_alone:
+            await self._describe_missing(scanned, path, missing, attempt=attempt)
 
     async def collect(
         self, scanned: events_pb2.DocumentScanned, folder: Path, parts: Sequence[RecognisedPage]
     ) -> None:
         """Write the descriptions beside the results of parts, and for what has none why that is."""
         for fingerprint in _fingerprints(parts):
-            found = await self._known(scanned, fingerprint) or Description(error=self._endpoint.trouble)
+            found = await self._known(scanned, fingerprint)
+            if found is None:
+                key = self._key(scanned, fingerprint)
+                found = Description(error=_NOT_TAKEN_OUT if key in self._not_taken_out else self._endpoint.trouble)
+                self._not_taken_out.discard(key)
             await asyncio.to_thread(description_file(folder, fingerprint).write_bytes, found.to_bytes())
 
-    async def _describe_part(
-        self, scanned: events_pb2.DocumentScanned, path: Path, number: int, missing: Sequence[str], *, attempt: int
+    async def _describe_missing(
+        self, scanned: events_pb2.DocumentScanned, path: Path, missing: Mapping[str, int], *, attempt: int
     ) -> None:
-        files = await self._files(scanned, path, number, attempt=attempt)
+        """Have pictures described, which are told with the numbers of their parts."""
+        # One process for all of them: of what is no PDF it reads the whole document.
+        files = await self._files(scanned, path, list(dict.fromkeys(missing.values())), attempt=attempt)
+        if files is None:
+            self._not_taken_out.update(self._key(scanned, fingerprint) for fingerprint in missing)
+            return
         # They are let run to their end: what was described is kept, whatever becomes of the others.
         outcomes = await asyncio.gather(
             *(self._describe(scanned, fingerprint, files.get(fingerprint, b"")) for fingerprint in missing),
@@ -78,7 +89,7 @@ class Describing:
         unforeseen = next((error for error in errors if not isinstance(error, Unavailable)), None)
         if unforeseen is not None:
             raise unforeseen
-        if errors and attempt < OUTSIDE_ATTEMPTS:
+        if errors and attempt < OUTSIDE_ATTEMPTS and not self._endpoint.is_left_alone:
             raise errors[0]
         if errors:
             described_total.labels("failed").inc(len(errors))
@@ -93,19 +104,24 @@ class Describing:
         await failpoint("ocr.after-description")
 
     async def _files(
-        self, scanned: events_pb2.DocumentScanned, path: Path, number: int, *, attempt: int
-    ) -> dict[str, bytes]:
+        self, scanned: events_pb2.DocumentScanned, path: Path, numbers: Sequence[int], *, attempt: int
+    ) -> dict[str, bytes] | None:
+        """Return the pictures that can be taken out of parts; None where another reading of them may do that."""
         received = scanned.received
         try:
             made = await self._recognisers.made(
-                path, filename=received.filename, content_type=received.content_type, told={PICTURES: number}
+                path, filename=received.filename, content_type=received.content_type, told={PICTURES: list(numbers)}
             )
         except (DocumentRejected, Unavailable) as error:
             if isinstance(error, Unavailable) and attempt < OUTSIDE_ATTEMPTS:
                 raise
+            if isinstance(error, DocumentRejected) and len(numbers) > 1:
+                # One of them ended the process, or all together were too much: alone they cost themselves alone.
+                alone = [await self._files(scanned, path, [number], attempt=attempt) for number in numbers]
+                return None if None in alone else {name: made[name] for made in alone if made for name in made}
             # OCR read them a moment ago: it costs the descriptions alone.
-            _log.warning("the pictures of part %d were not taken out: %s", number, told_to_logs(error))
-            return {}
+            _log.warning("the pictures of parts %s were not taken out: %s", list(numbers), told_to_logs(error))
+            return None if isinstance(error, Unavailable) else {}
         return {name: base64.b64decode(content) for name, content in json.loads(made).items()}
 
     async def _is_wanted(self, scanned: events_pb2.DocumentScanned, fingerprint: str, *, attempt: int) -> bool:

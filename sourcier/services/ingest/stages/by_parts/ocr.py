@@ -6,7 +6,7 @@ Where there is a vision endpoint, the pictures of a turn are described by it, to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from prometheus_client import Counter
@@ -37,16 +37,18 @@ class OcrStage(PartsStage):
 
     def __init__(
         self, jetstream: JetStream, database: Database, objects: ObjectStore, recognisers: Recognisers,
-        progress: Progress, *, describing: Describing | None = None,
+        progress: Progress, *, picture_limits: Mapping[str, float], describing: Describing | None = None,
     ) -> None:
-        """Without `describing` pictures have their text alone."""
+        """The `picture_limits` decide which pictures are parts; without `describing` they have their text alone."""
         super().__init__(jetstream, database, objects, recognisers, progress)
+        self._picture_limits = picture_limits
         self._describing = describing
 
     def key(self, scanned: events_pb2.DocumentScanned, number: int) -> str:
         """Return where the result of a page is kept."""
         return page_key(
-            tenant=scanned.version.tenant, content_sha256=scanned.received.original.sha256, number=number
+            tenant=scanned.version.tenant, content_sha256=scanned.received.original.sha256,
+            limits=self._picture_limits, number=number,
         )
 
     async def look_further(

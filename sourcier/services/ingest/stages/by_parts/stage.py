@@ -90,8 +90,9 @@ class PartsStage:
             done = scanned.pages_done + len(turn)
             if done < len(scanned.pages):
                 await self._publish_rest(scanned, done, delivery)
-            else:
-                await self._publish_parsed(scanned, path, delivery)
+            elif not await self._publish_parsed(scanned, path, delivery):
+                # The first turns were read under other settings, or by another version: theirs is kept elsewhere.
+                await self._publish_rest(scanned, 0, delivery)
         await failpoint(f"{self.stage}.after-publish")
 
     async def _read_turn(
@@ -132,11 +133,15 @@ class PartsStage:
             message_id=f"{scanned.version.version_id}-scanned-{done}-{delivery.identity}",
         )
 
-    async def _publish_parsed(self, scanned: events_pb2.DocumentScanned, path: Path, delivery: Delivery) -> None:
+    async def _publish_parsed(self, scanned: events_pb2.DocumentScanned, path: Path, delivery: Delivery) -> bool:
+        """Publish the document; tell whether the results of all its parts were there."""
         received = scanned.received
         async with self._readers.working_folder() as folder:
             for number in scanned.pages:
-                part = await self._objects.get(self.key(scanned, number))
+                try:
+                    part = await self._objects.get(self.key(scanned, number))
+                except NotFound:
+                    return False
                 await asyncio.to_thread(part_file(folder, number).write_bytes, part)
             await self.add_further(scanned, folder)
             artefact = await self._readers.assemble(
@@ -148,6 +153,7 @@ class PartsStage:
             self._jetstream, self._progress, received, key=key, artefact=artefact,
             identity=f"recognised-{delivery.identity}",
         )
+        return True
 
     async def _refuse_ended(self, version: events_pb2.VersionReference) -> None:
         """Raise `Superseded` for a version that was deleted or overtaken: a long one is given up at its next turn."""

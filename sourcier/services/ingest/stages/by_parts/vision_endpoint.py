@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
+import math
 import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import httpx
 
@@ -25,11 +29,26 @@ GIVEN_UP_SECONDS = 300.0
 """After tries that came to nothing the endpoint is left alone for so long: documents go on without descriptions."""
 _REFUSED = frozenset({400, 413, 415, 422})
 """Answers that concern the picture: another try would be refused, too."""
+_MISCONFIGURED = frozenset({301, 302, 307, 308, 401, 403, 404, 405})
+"""Answers that concern the address, the key or the model: no picture would fare better."""
+_BUSY = 429
+_BUSY_TRIES = 3
+_BUSY_SECONDS = 5
+"""How long a busy endpoint is given that does not say so itself."""
+_BUSY_SECONDS_MAX = 30
+"""Who is sent away for longer does not wait: the endpoint is left alone, and documents go on without it."""
+_ANSWER_BYTES_MAX = 1024 * 1024
 _DECORATIVE = "décorative"
 _TOLD_CHARACTERS_MAX = 200
 _DESCRIPTION_CHARACTERS_MAX = 2_000
 _TOKENS_MAX = 600
 _log = logging.getLogger(__name__)
+
+
+class _Answer(NamedTuple):
+    status: int
+    retry_after: str
+    body: bytes
 
 
 class VisionEndpoint:
@@ -43,7 +62,8 @@ class VisionEndpoint:
         self._seconds_max = seconds_max
         self._slots = asyncio.Semaphore(concurrency)
         self._client: httpx.AsyncClient | None = None
-        self._left_alone_until = 0.0
+        self._left_alone_until = self._busy_until = 0.0
+        self._leave_alone_seconds = GIVEN_UP_SECONDS
         self.identity = f"{self._url} {model}"
         """What tells its descriptions from those of another model."""
         self.trouble = "it was left alone after earlier calls came to nothing"
@@ -51,7 +71,9 @@ class VisionEndpoint:
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
-        self._client = httpx.AsyncClient(timeout=httpx.Timeout(self._seconds_max), headers=self._headers)
+        # Nothing that is packed: a small answer could become a large one.
+        headers = {"Accept-Encoding": "identity", **self._headers}
+        self._client = httpx.AsyncClient(timeout=httpx.Timeout(self._seconds_max), headers=headers)
         return self
 
     async def __aexit__(
@@ -67,12 +89,15 @@ class VisionEndpoint:
         return time.monotonic() < self._left_alone_until
 
     def leave_alone(self) -> None:
-        """Ask nothing of it for a while."""
-        self._left_alone_until = time.monotonic() + GIVEN_UP_SECONDS
+        """Ask nothing of it for a while, unless it is left alone already."""
+        if not self.is_left_alone:
+            self._left_alone_until = time.monotonic() + self._leave_alone_seconds
 
     async def describe(self, picture: bytes) -> Description:
-        """Return what a JPEG shows, or why the endpoint refuses it; raise Unavailable where another try may succeed."""
-        assert self._client is not None
+        """Return what a JPEG shows, or why the endpoint refuses it.
+
+        Raise Unavailable where another try may succeed; none may where it `is_left_alone` then.
+        """
         body = {
             "model": self._model, "temperature": 0, "max_tokens": _TOKENS_MAX,
             "messages": [{"role": "user", "content": [
@@ -82,27 +107,85 @@ class VisionEndpoint:
                 }},
             ]}],
         }
-        async with self._slots:
-            try:
-                # The client's own limits are for each read: an endpoint that sends a byte a second keeps them all.
-                async with asyncio.timeout(self._seconds_max):
-                    response = await self._client.post(self._url, json=body)
-            except (httpx.HTTPError, TimeoutError) as error:
-                raise self._away(f"does not answer ({type(error).__name__})") from error
-        if response.status_code in _REFUSED:
-            return Description(error=f"refused: {response.status_code} {response.text[:_TOLD_CHARACTERS_MAX]}")
-        if response.status_code != httpx.codes.OK:
-            raise self._away(f"answered {response.status_code}")
+        for _ in range(_BUSY_TRIES):
+            async with self._slots:
+                # Whoever holds a slot waits with it: a busy endpoint is asked by nobody else either.
+                await asyncio.sleep(max(self._busy_until - time.monotonic(), 0))
+                if self.is_left_alone:
+                    raise Unavailable(f"The vision endpoint {self._url} is left alone: {self.trouble}.")
+                answer = await self._asked(body)
+                if answer.status != _BUSY:
+                    return self._told(answer)
+                self._wait(retry_seconds(answer.retry_after, now=datetime.now(UTC)))
+        raise self._away(f"answered {_BUSY}", seconds=_BUSY_SECONDS_MAX)
+
+    async def _asked(self, body: dict[str, Any]) -> _Answer:
+        assert self._client is not None
+        content = bytearray()
         try:
-            return _description(response.json()["choices"][0])
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            # The client's own limits are for each read: an endpoint that sends a byte a second keeps them all.
+            async with (
+                asyncio.timeout(self._seconds_max), self._client.stream("POST", self._url, json=body) as response
+            ):
+                async for piece in response.aiter_raw():
+                    content += piece
+                    if len(content) > _ANSWER_BYTES_MAX:
+                        raise self._away(f"answered with more than {_ANSWER_BYTES_MAX:,} bytes")
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+            raise self._away(f"does not answer ({type(error).__name__})") from error
+        return _Answer(response.status_code, response.headers.get("retry-after", ""), bytes(content))
+
+    def _told(self, answer: _Answer) -> Description:
+        if answer.status in _REFUSED:
+            # For the operator: an answer may hold what is none of the readers' business.
+            _log.warning("the vision endpoint %s refused a picture: %d %.200r", self._url, answer.status, answer.body)
+            return Description(error=f"refused: the vision endpoint answered {answer.status}")
+        if answer.status in _MISCONFIGURED:
+            error = self._away(
+                f"answered {answer.status}: check SOURCIER_INGEST_VISION_URL, _API_KEY and _MODEL; it is left alone "
+                f"for {GIVEN_UP_SECONDS:g} s", quiet=self.is_left_alone,
+            )
+            self.trouble = f"the vision endpoint answered {answer.status}"
+            self.leave_alone()
+            raise error
+        if answer.status != httpx.codes.OK:
+            raise self._away(f"answered {answer.status}")
+        try:
+            return _description(json.loads(answer.body)["choices"][0])
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise self._away("answered with something that is no description") from error
 
-    def _away(self, what: str) -> Unavailable:
+    def _wait(self, seconds: int) -> None:
+        """Have the next calls wait; raise Unavailable, and leave the endpoint alone, where that is too long."""
+        if seconds <= _BUSY_SECONDS_MAX:
+            self._busy_until = max(self._busy_until, time.monotonic() + seconds)
+            return
+        error = self._away(
+            f"answered {_BUSY}, to be asked again in {seconds} s", seconds=min(seconds, GIVEN_UP_SECONDS),
+            quiet=self.is_left_alone,
+        )
+        self.leave_alone()
+        raise error
+
+    def _away(self, what: str, *, seconds: float = GIVEN_UP_SECONDS, quiet: bool = False) -> Unavailable:
         telemetry.degradations_total.labels("vision", "ENDPOINT_AWAY").inc()
-        _log.warning("the vision endpoint %s %s", self._url, what)
+        if not quiet:
+            _log.warning("the vision endpoint %s %s", self._url, what)
         self.trouble = f"the vision endpoint {what}"
+        self._leave_alone_seconds = seconds
         return Unavailable(f"The vision endpoint {self._url} {what}; SOURCIER_INGEST_VISION_URL names it.")
+
+
+def retry_seconds(header: str, *, now: datetime) -> int:
+    """Return the whole seconds that a `Retry-After` header names, as a number or a date; a few where it names none."""
+    try:
+        return max(math.ceil(float(header)), 0)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return max(math.ceil((parsedate_to_datetime(header) - now).total_seconds()), 0)
+    except (ValueError, TypeError, OverflowError):
+        return _BUSY_SECONDS
 
 
 def _description(choice: dict[str, Any]) -> Description:

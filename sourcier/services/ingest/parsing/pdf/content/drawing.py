@@ -31,6 +31,8 @@ _FINGERPRINT_BYTES = 16
 _FINGERPRINTED_PIXELS_MIN = 1_000
 """Smaller ones are decoration under any limits that somebody sets; pages have thousands of them."""
 _FINGERPRINTED_BYTES_MAX = 64 * 1024 * 1024
+_FINGERPRINTED_OF_PAGE_BYTES_MAX = 256 * 1024 * 1024
+"""Of all pictures of a page: it may show the same one ten thousand times."""
 
 Matrix = tuple[float, float, float, float, float, float]
 _IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -61,6 +63,8 @@ class Drawing:
     """There is any object."""
     embedded: list[Embedded] = field(default_factory=list)
     """Pictures with pixels."""
+    fingerprinted: int = 0
+    """Bytes of pictures that were looked at to tell them apart."""
 
     @property
     def pictures(self) -> Iterator[Painted]:
@@ -83,23 +87,25 @@ def read_drawing(page: pypdfium2.PdfPage, frame: Frame) -> Drawing:
                 opaque = kind == pdfium.FPDF_PAGEOBJ_IMAGE and not pdfium.FPDFPageObj_HasTransparency(item)
                 drawing.painted.append(Painted(order, box, None, opaque, picture=True))
                 if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                    drawing.embedded.append(_embedded(item, box))
+                    drawing.embedded.append(_embedded(item, box, drawing))
     drawing.horizontal = join_rules(drawing.horizontal)
     drawing.vertical = join_rules(drawing.vertical)
     return drawing
 
 
-def _embedded(item: Any, box: Box) -> Embedded:
+def _embedded(item: Any, box: Box, drawing: Drawing) -> Embedded:
     width, height = ctypes.c_uint(), ctypes.c_uint()
     pdfium.FPDFImageObj_GetImagePixelSize(item, ctypes.byref(width), ctypes.byref(height))
-    return Embedded(box, width.value, height.value, _fingerprint(item, box, width.value, height.value))
+    return Embedded(box, width.value, height.value, _fingerprint(item, box, width.value, height.value, drawing))
 
 
-def _fingerprint(item: Any, box: Box, width: int, height: int) -> str:
+def _fingerprint(item: Any, box: Box, width: int, height: int, drawing: Drawing) -> str:
     """Return what tells a picture from others: a logo is the same one on each page."""
     digest = hashlib.blake2b(f"{width} {height}".encode(), digest_size=_FINGERPRINT_BYTES)
     length = int(pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0))
-    if width * height >= _FINGERPRINTED_PIXELS_MIN and 0 < length <= _FINGERPRINTED_BYTES_MAX:
+    left = min(_FINGERPRINTED_BYTES_MAX, _FINGERPRINTED_OF_PAGE_BYTES_MAX - drawing.fingerprinted)
+    if width * height >= _FINGERPRINTED_PIXELS_MIN and 0 < length <= left:
+        drawing.fingerprinted += length
         # As it is stored, so nothing is unpacked.
         data = (ctypes.c_ubyte * length)()
         pdfium.FPDFImageObj_GetImageDataRaw(item, data, length)

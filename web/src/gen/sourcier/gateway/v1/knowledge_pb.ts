@@ -1511,7 +1511,7 @@ export type GetPageImageRequest = Message<"sourcier.gateway.v1.GetPageImageReque
   page: number;
 
   /**
-   * Dots an inch, 36 to 300; 0 is 110.
+   * Dots an inch, 36 to 300; 0 is 110. Of a picture it says nothing: that has the dots it has, one of a PDF 200 an inch.
    *
    * @generated from field: uint32 dpi = 4;
    */
@@ -1588,7 +1588,7 @@ export type PageImageHeader = Message<"sourcier.gateway.v1.PageImageHeader"> & {
   page: number;
 
   /**
-   * How many pages the document has; 0 of a picture.
+   * How many pages the document has; 0 of a picture where the format has none.
    *
    * @generated from field: uint32 page_count = 3;
    */
