@@ -1871,7 +1871,7 @@ export type GetCoverageRequest = Message<"sourcier.gateway.v1.GetCoverageRequest
   collection: string;
 
   /**
-   * Most documents named for each reason, 1 to 100; 0 is 3.
+   * Most documents named for each reason, 1 to 20; 0 is 3.
    *
    * @generated from field: uint32 examples = 2;
    */
