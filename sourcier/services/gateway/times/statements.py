@@ -44,9 +44,10 @@ OF_PAPERS = lexicon.words(
     "reglement regles procedure guide fiche rapport compte rendu annexe livret page memo instruction rules policy "
     "minutes report handbook agreement relatif relative relatifs relatives portant concernant regarding bureau comite "
     "temporaire provisoire permanent permanente definitif definitive nouveau nouvelle annuel annuelle mise jour "
-    "version edition projet public ancien ancienne anciens anciennes nouveaux nouvelles recent recente recents recentes "
-    "actuel actuelle precedent precedente dernier derniere premier premiere vieux vieille original originale "
-    "temporary permanent new annual draft old older newer recent current previous former latest last first updated final"
+    "version edition projet public ancien ancienne anciens anciennes nouveaux nouvelles recent recente recents "
+    "recentes actuel actuelle precedent precedente dernier derniere premier premiere vieux vieille original originale "
+    "temporary permanent new annual draft old older newer recent current previous former latest last first "
+    "updated final"
 )
 """Words of titles that tell what kind of paper it is, and not what it is about."""
 

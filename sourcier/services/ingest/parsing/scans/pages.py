@@ -37,8 +37,8 @@ def add_recognised_pages(folder: Path | None, pages: Sequence[Page], builder: Do
         page = known.get(recognised.number)
         if page is None:
             continue
-        if recognised.pictures or (recognised.error and not is_picture(page)):
-            continue  # told of its pictures, one by one
+        if recognised.pictures or (recognised.error and page.embedded and not is_picture(page)):
+            continue  # told of its pictures, one by one; a picture file has none inside
         page.unread = recognised.error
         if page.unread:
             failed.append(page)
