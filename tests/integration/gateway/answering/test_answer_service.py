@@ -65,7 +65,7 @@ async def test_a_question_is_answered_with_its_source(handbook: Database) -> Non
     finished = events[-1].finished
     assert (finished.outcome, finished.model) == (answer_pb2.ANSWER_OUTCOME_ANSWERED, "fake-model")
     assert {entry.stage for entry in finished.durations} == {
-        "embed", "search", "rerank", "in_force", "clauses", "first_token", "generate", "total",
+        "embed", "search", "rerank", "in_force", "clauses", "extract", "first_token", "generate", "total",
     }
     request = served.scenario.generations[0]
     assert request.generation_id == events[0].answer_id
