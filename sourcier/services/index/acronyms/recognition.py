@@ -29,6 +29,8 @@ RULES = 1
 AROUND_CHARACTERS = 200
 DEFINITIONS_MAX = 200
 """Of one text."""
+COMPARED_MAX = 2_000
+"""Of one document: so many of its candidates are compared with the words around them."""
 FREE_COST_MAX, STRICT_COST_MAX = 1.05, 0.1
 WORD_LETTERS_MIN = 4
 """Of an acronym that is written as a word, `Urssaf`: it is one in brackets alone."""
@@ -71,8 +73,21 @@ class _Word:
     end: int
 
 
-def definitions(text: str) -> tuple[Definition, ...]:
-    """Return the acronyms that a text spells out, each once."""
+class Budget:
+    """How many candidates of a document may still be compared with the words around them."""
+
+    def __init__(self, left: int = COMPARED_MAX) -> None:
+        self.left = left
+
+    def takes(self) -> bool:
+        """Return whether one more may be, and count it."""
+        self.left -= 1
+        return self.left >= 0
+
+
+def definitions(text: str, budget: Budget | None = None) -> tuple[Definition, ...]:
+    """Return the acronyms that a text spells out, each once; texts of one document share a budget."""
+    budget = budget or Budget()
     text = _plain(text)
     found: dict[tuple[str, str], Definition] = {}
     known: set[str] = set()
@@ -85,6 +100,8 @@ def definitions(text: str) -> tuple[Definition, ...]:
             continue
         if short_key(shown) in known and not _OPENS.search(text[max(0, match.start() - 2) : match.end() + 2]):
             continue
+        if not budget.takes():
+            break
         for definition in _defined(shown, text, match.start(), match.end()):
             known.add(definition.key[0])
             found.setdefault(definition.key, definition)
