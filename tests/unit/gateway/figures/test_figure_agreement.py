@@ -22,7 +22,7 @@ YOGA = "Le yoga a lieu le lundi de 12 h à 13 h 45. La danse a lieu le vendredi 
 
 @pytest.mark.parametrize(("text", "question", "sentence", "expected"), [
     (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 41 €.", Mismatch.SUBJECT),
-    (CITIES, "Montant pour Lyon en 2024 ?", "41 €.", Mismatch.SUBJECT),
+    (CITIES, "Montant pour Lyon en 2024 ?", "41 €.", None),
     (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 52 €.", Mismatch.SUBJECT),
     (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 58 €.", None),
     (CITIES, "Montant pour Lyon en 2024 ?", "Le montant pour Lyon est 58 %.", Mismatch.UNIT),
@@ -69,3 +69,40 @@ def test_most_of_what_does_not_hold_is_told_and_hardly_anything_else(half: str) 
     counted = Counter((each.holds, bool(each.mismatch)) for each in compared(half=half))
     assert counted[False, True] > 10 * counted[False, False]
     assert counted[True, True] <= 1
+
+
+DISCOUNTS = "| Poste | Montant |\n|---|---|\n| Abonnement | 30 € |\n| Remise | -2 € |"
+AGENTS = "| Ville | Agents |\n|---|---|\n| Lyon | 58 |\n| Nantes | 41 |\n| Brest | 53 |"
+
+
+@pytest.mark.parametrize(("text", "sentence"), [
+    (DISCOUNTS, "Une remise de 2 € est appliquée."), (DISCOUNTS, "On applique 2 €."),
+    ("L'ajustement est de -2 €.", "Un abattement de 2 € est appliqué."),
+    ("L'ajustement est de -2 €.", "Un avoir de 2 € est émis."),
+    ("L'ajustement est de -2 €.", "Une ristourne de 2 € est faite."),
+    ("The adjustment is -2 €.", "A discount of 2 € applies."),
+    ("L'évolution des ventes est de -5 %.", "Les ventes ont perdu 5 %."),
+    ("The change in sales is -5 %.", "Sales shrank by 5 %."),
+])
+def test_a_word_that_tells_the_sign_stands_for_it(text: str, sentence: str) -> None:
+    assert Figures(Source(1, text), today=TODAY).contradiction(sentence, "Combien ?") is None
+
+
+@pytest.mark.parametrize(("question", "sentence"), [
+    ("Quelle ville a moins d'agents que Lyon ?", "Elle compte 41 agents."),
+    ("Quelle ville a le plus d'agents après Lyon ?", "C'est Brest, qui en compte 53."),
+    ("Quelle ville a le plus d'agents après Lyon ?", "La suivante compte 53 agents."),
+    ("Combien d'agents hors Lyon ?", "Hors Lyon, la plus grande compte 53 agents."),
+    ("Qui en a le plus ?", "Elle en a plus que Nantes : 58."),
+    ("Lyon compte 58 agents ; et l'autre ville de l'ouest ?", "L'autre ville compte 41 agents."),
+    ("Which city?", "Unlike Lyon, it has 41 agents."), ("Which city?", "It has 58, more than Nantes."),
+])
+def test_what_is_compared_with_is_not_the_subject(question: str, sentence: str) -> None:
+    assert Figures(Source(1, AGENTS), today=TODAY).contradiction(sentence, question) is None
+
+
+@pytest.mark.parametrize("sentence", ["Lyon compte 41 agents.", "Nantes a plus d'agents que Brest : 58 agents."])
+def test_the_subject_beside_it_is_compared_still(sentence: str) -> None:
+    found = Figures(Source(1, AGENTS), today=TODAY).contradiction(sentence, "Combien d'agents ?")
+    assert found is not None
+    assert found.mismatch is Mismatch.SUBJECT
