@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 
 import pytest
 
 from eval.answers.figures import compared
+from sourcier.services.gateway.clauses.tokens import Token
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
+from sourcier.services.gateway.figures import agreement, readings
 from sourcier.services.gateway.figures.agreement import Figures, Mismatch
 from sourcier.services.gateway.figures.readings import Source
+from sourcier.services.gateway.figures.words import forms_of
 from tests.unit.gateway.fix_gateway_domain import passage
 
 TODAY = date(2026, 11, 28)
@@ -106,3 +110,26 @@ def test_the_subject_beside_it_is_compared_still(sentence: str) -> None:
     found = Figures(Source(1, AGENTS), today=TODAY).contradiction(sentence, "Combien d'agents ?")
     assert found is not None
     assert found.mismatch is Mismatch.SUBJECT
+
+
+def _table(rows: int, columns: int) -> str:
+    names = " | ".join(f"Colonne{column}" for column in range(columns))
+    lines = [f"| Ligne{row} | {' | '.join(str(row * 1000 + column) for column in range(columns))} |"
+             for row in range(rows)]
+    return "\n".join((f"| Nom | {names} |", "|---" * (columns + 1) + "|", *lines))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(100, 2), (5, 90), (5, 400)])
+def test_each_name_of_a_table_is_read_a_few_times(rows: int, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = 0
+
+    def counted(tokens: Sequence[Token]) -> frozenset[str]:
+        nonlocal read
+        read += 1
+        return forms_of(tokens)
+
+    for module in (agreement, readings):
+        monkeypatch.setattr(module, "forms_of", counted)
+    figures = Figures(Source(1, _table(rows, columns)), today=TODAY)
+    figures.contradiction("Ligne1 a 2001 en Colonne1.", "Ligne1 ?")
+    assert read <= 3 * (rows + columns) + 10
