@@ -14,7 +14,7 @@ from sourcier.services.index.acronyms.forms import LONG_WORDS_MAX, SMALL_WORDS, 
 
 NOT_AT_ALL = 100.0
 SMALL_WORD, SECOND_LETTER, MIDDLE_LETTER, SKIPPED_WORD = 0.05, 0.5, 1.0, 1.0
-SKIPPING_LETTERS_MIN = 4
+SKIPPING_LETTERS_MIN = 3
 """Shorter acronyms have a letter of each word."""
 PREFIX_CHARACTERS_MIN = 5
 """Words that may give more than one letter."""
@@ -112,7 +112,7 @@ def _rest(words: tuple[str, ...], letters: str, freely: bool, known: _Known) -> 
                 yield cost + cheapest(place + 1, behind_it, skipped)
         if word in SMALL_WORDS:
             yield cheapest(place + 1, left, skipped)
-        elif freely and not skipped and len(left) >= SKIPPING_LETTERS_MIN - 1:
+        elif freely and not skipped and left and place and len(letters) >= SKIPPING_LETTERS_MIN:
             yield SKIPPED_WORD + cheapest(place + 1, left, True)
 
     return min(NOT_AT_ALL, cheapest(0, letters, False))
