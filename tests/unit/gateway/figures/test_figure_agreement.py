@@ -131,5 +131,6 @@ def test_each_name_of_a_table_is_read_a_few_times(rows: int, columns: int, monke
     for module in (agreement, readings):
         monkeypatch.setattr(module, "forms_of", counted)
     figures = Figures(Source(1, _table(rows, columns)), today=TODAY)
-    figures.contradiction("Ligne1 a 2001 en Colonne1.", "Ligne1 ?")
+    figures.prepare()
+    figures.contradiction("Ligne1 compte 2001 agents.", "Ligne1 ?")
     assert read <= 3 * (rows + columns) + 10
