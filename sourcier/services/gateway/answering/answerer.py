@@ -196,14 +196,15 @@ class Answerer:
         if in_time.degradation is not None:
             yield in_time.degradation
         calculated = await computed.calculation(
-            query, passages, self._retriever, messages, today=options.today, stopwatch=stopwatch, deadline=deadline
+            query, passages, self._retriever, messages, today=options.today, stopwatch=stopwatch, deadline=deadline,
+            disputed=in_time.disputed,
         )
         if calculated.degradation is not None:
             yield calculated.degradation
         if calculated.is_computed:
             # All words of the question are told by its figures: that is surer than the search's signs.
-            for event in calculated.events:
-                yield event
+            for told in (*in_time.conflicts, *calculated.events):
+                yield told
             yield Finished(Outcome.ANSWERED, stopwatch.durations, Usage(), "")
             return
         likely: float | None = None

@@ -76,14 +76,19 @@ def by_calendar(query: Query, messages: Messages) -> Token | None:
 
 async def calculation(
     query: Query, passages: Sequence[RankedPassage], retriever: Retriever, messages: Messages, *, today: date,
-    stopwatch: Stopwatch, deadline: Deadline,
+    stopwatch: Stopwatch, deadline: Deadline, disputed: frozenset[int] = frozenset(),
 ) -> Calculation:
-    """Return the computed answer to a question, or the quotation in its place; nothing for any other question."""
+    """Return the computed answer to a question, or the quotation in its place; nothing for any other question.
+
+    Nothing is computed from a passage that another one disputes, by their numbers in `disputed`.
+    """
     question = asked(query.question, language=messages.language)
     if question is None or not passages:
         return NOTHING
     began_at = time.perf_counter()
-    found = await _calculated(question, query, passages, retriever, messages, today=today, deadline=deadline)
+    found = await _calculated(
+        question, query, passages, retriever, messages, today=today, deadline=deadline, disputed=disputed
+    )
     if found.events:
         # Questions of this form are often plain ones, over in a millisecond: no stage of theirs.
         stopwatch.add("compute", time.perf_counter() - began_at)
@@ -92,7 +97,7 @@ async def calculation(
 
 async def _calculated(
     question: Asked, query: Query, passages: Sequence[RankedPassage], retriever: Retriever, messages: Messages, *,
-    today: date, deadline: Deadline,
+    today: date, deadline: Deadline, disputed: frozenset[int],
 ) -> Calculation:
     degradation: Degradation | None = None
     around: Mapping[str, tuple[Passage, ...]] | None = {}
@@ -105,14 +110,14 @@ async def _calculated(
             degradation = Degradation("compute", f"{error.message}; figures of whole tables are not computed")
             around = None
     events, is_computed = await asyncio.to_thread(
-        _answered, question, query, passages, around, messages, today=today
+        _answered, question, query, passages, around, messages, today=today, disputed=disputed
     )
     return Calculation(events, is_computed, degradation)
 
 
 def _answered(
     question: Asked, query: Query, passages: Sequence[RankedPassage],
-    around: Mapping[str, tuple[Passage, ...]] | None, messages: Messages, *, today: date,
+    around: Mapping[str, tuple[Passage, ...]] | None, messages: Messages, *, today: date, disputed: frozenset[int],
 ) -> tuple[tuple[Event, ...], bool]:
     joined = [join(each) for each in passages]
     originals = [each.passage for each in joined]
@@ -128,6 +133,9 @@ def _answered(
     found = compute(question, sources, today=today, language=messages.language)
     if found is None or (isinstance(found, Doubtful) and found.operation not in _QUOTES):
         _count(question.operation, "left")
+        return (), False
+    if isinstance(found, Computed) and not disputed.isdisjoint(place.source for place in found.places):
+        _count(found.operation, "disputed")
         return (), False
     words = _Words(messages.language)
     if isinstance(found, Doubtful):

@@ -58,6 +58,8 @@ class ClauseCheck:
     def prepare(self) -> None:
         """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
         _ = self.ruling, self._clauses
+        for each in self._figures:
+            each.prepare()
 
     @cached_property
     def ruling(self) -> Ruling | None:

@@ -113,6 +113,10 @@ _ASKING = lexicon.words(
     "where why how much many long price amount cost number date year time kind sort type"
 )
 """Words that ask, or name the kind of value and nothing else."""
+NAMING_WORDS = _ASKING | lexicon.words(
+    "taux valeur somme total budget plafond periode rate value sum total fee"
+)
+"""What a sentence may call a value, whatever the question calls it."""
 _LIGHT = lexicon.words(
     "fait appelle nomme nommee compte comptait comptent compter comporte dispose disposait possede existait called "
     "named"

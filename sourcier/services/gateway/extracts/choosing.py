@@ -20,6 +20,7 @@ from sourcier.services.gateway.clauses.ruling import Source
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, has, tokens_of, told_by
 from sourcier.services.gateway.extracts.asking import Kind, Wanted, wanted
 from sourcier.services.gateway.extracts.candidates import Cell, Sentence, sentences_of
+from sourcier.services.gateway.extracts.doubt import is_doubted
 from sourcier.services.gateway.extracts.values import Value, is_full_name, names_an_agent, unit_behind, values_in
 from sourcier.services.index.language import names
 from sourcier.services.index.language.figures import held
@@ -36,6 +37,11 @@ SCORE_MIN, OTHER_SCORE_MIN = 0.85, 0.95
 ANSWERS_MIN, ANSWERS_CONTENT_MIN = 0.85, 3
 """Asked of a sentence that takes the place of the language model's answer."""
 RIVAL_LEAD = 0.02
+ELSEWHERE_LEAD = 0.05
+"""Of a sentence before one of another passage that gives another value, « 5 € » here and « 6 € » there; none is enough
+where that one holds all words of the question too."""
+RIVALS_MAX = 6
+"""Sentences that the best one is compared with, itself included."""
 OUTDONE_MAX = 0.15
 """How much more of the question a sentence may hold that has no value, and so is no answer: « Part-time employees get
 leave in proportion » says more to a question about them than what full-time ones get."""
@@ -64,9 +70,11 @@ class Chosen:
     whole: bool
     """Whether it holds all words of the question, with its columns, its lead and its headings."""
     plain: bool
-    """Whether the sentence tells a fact, and no other value of this kind."""
+    """Whether the sentence tells a fact, with nothing that takes it back or bounds it, and no other such value."""
     answer: tuple[int, int] | None
     """Where the value that answers stands in the passage's text; None where it cannot be told."""
+    value: str = ""
+    """What it says to the question, whether it may be taken out of it or not; empty where that cannot be told."""
     outdone: float = 0.0
     """How much more of the question another sentence holds, that has no such value."""
 
@@ -83,8 +91,8 @@ def choose(
     question: str, sources: Sequence[Source], *, today: date, score_min: float = SCORE_MIN
 ) -> Chosen | None:
     """Return the sentence of the passages, best first, that answers a question; None where none is sure to."""
-    best = ranked(question, sources, today=today, count=2)
-    if not best or best[0].score < score_min or (len(best) > 1 and _are_rivals(*best)):
+    best = ranked(question, sources, today=today, count=RIVALS_MAX)
+    if not best or best[0].score < score_min or any(_are_rivals(best[0], other) for other in best[1:]):
         return None
     if best[0].outdone > OUTDONE_MAX:
         return None
@@ -115,10 +123,22 @@ def ranked(question: str, sources: Sequence[Source], *, today: date, count: int)
 
 
 def _are_rivals(one: Chosen, other: Chosen) -> bool:
-    """Return whether two rows of a table fit alike: « fin du mois 1 » and « fin du mois 3 » to « le premier mois »."""
-    return bool(one.sentence.cells and other.sentence.cells) and one.sentence.number == other.sentence.number and (
-        one.score - other.score < RIVAL_LEAD
-    )
+    """Return whether two fit alike and say different things: rows of a table, or sentences of two passages.
+
+    Of rows it is « fin du mois 1 » and « fin du mois 3 » to « le premier mois ».
+    """
+    if one.sentence.number == other.sentence.number:
+        return bool(one.sentence.cells and other.sentence.cells) and one.score - other.score < RIVAL_LEAD
+    if not one.value or not other.value or (one.score - other.score >= ELSEWHERE_LEAD and not other.whole):
+        return False
+    # What another passage denies, bounds or cancels is another thing than what this one states.
+    return _key(one.value) != _key(other.value) or (one.answer is None) != (other.answer is None)
+
+
+def _key(value: str) -> object:
+    """Return a value in the form that its ways of writing share: « 5 € » and « 5,00 euros »."""
+    told = frozenset(form for token in tokens_of(value) for form in token.forms if form.replace(".", "").isdecimal())
+    return told or value.casefold()
 
 
 def _shares(asked: Wanted, sources: Sequence[Source]) -> list[tuple[float, Source, Sentence]]:
@@ -147,9 +167,35 @@ def _chosen(asked: Wanted, source: Source, sentence: Sentence, share: float, *, 
     fact = all(frame_of(clause.tokens, today=today).status is Status.FACT for clause in sentence.clauses)
     score = share + (0.0 if told is None else VALUE_BONUS if told else -VALUE_LACKING) - (0.0 if fact else NOT_A_FACT)
     said = source.text[sentence.start : sentence.end]
-    plain = fact and (bool(sentence.cells) or len(_new_values(asked, said)) == 1)
+    doubted = value is not None and _is_doubted(asked, source, sentence, value, today=today)
+    plain = fact and not doubted and (bool(sentence.cells) or len(_new_values(asked, said)) == 1)
     whole = all(told_by(token, sentence.own | sentence.around | sentence.above) for token in asked.content)
-    return Chosen(sentence, score, asked.kind, len(asked.content), whole, plain, value)
+    text = "" if value is None else source.text[value[0] : value[1]]
+    return Chosen(
+        sentence, score, asked.kind, len(asked.content), whole, plain, None if doubted else value, text,
+    )
+
+
+def _is_doubted(asked: Wanted, source: Source, sentence: Sentence, value: tuple[int, int], *, today: date) -> bool:
+    """Return whether a value says something else by itself than in its sentence."""
+    spans = [source.text[start:end] for start, end in sentence.spans]
+    if not sentence.cells:
+        at = (value[0] - sentence.start, value[1] - sentence.start)
+        return is_doubted(asked, spans, source.text[sentence.start : sentence.end], at, today=today,
+                          clauses=[clause.tokens for clause in sentence.clauses])
+    cells = [source.text[cell.start : cell.end] for cell in sentence.cells]
+    own = next(cell for cell in sentence.cells if (cell.start, cell.end) == value)
+    # Each cell is a clause of its own: « adulte, sauf le dimanche » excepts no price.
+    return is_doubted(
+        asked, [*cells, own.header], source.text[value[0] : value[1]], _figure_in(source.text[value[0] : value[1]]),
+        today=today, is_row=True, clauses=[tokens_of(each) for each in (*cells, own.header) if each],
+    )
+
+
+def _figure_in(cell: str) -> tuple[int, int]:
+    """Return from the first to the last figure of a cell; the whole of it where it has none."""
+    figures = [place for place, letter in enumerate(cell) if letter.isdecimal()]
+    return (figures[0], figures[-1] + 1) if figures else (0, len(cell))
 
 
 def _credit(token: Token, sentence: Sentence) -> float:

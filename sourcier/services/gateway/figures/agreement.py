@@ -6,7 +6,8 @@ cannot be compared, agrees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
@@ -16,7 +17,7 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.prose import Statement, statements_in
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
-from sourcier.services.gateway.figures.readings import Grid, Reading, Source, covers, read, wanted
+from sourcier.services.gateway.figures.readings import Grid, Reading, Source, covers, read
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit
 from sourcier.services.gateway.figures.words import forms_of, told
 
@@ -44,8 +45,25 @@ class Contradiction:
 _LESS = lexicon.words(
     "baisse baisses baisser recul recule perte pertes deficit deficitaire negatif negative negatifs diminution "
     "diminue diminuer moins reduction reduit chute dette debit minus loss losses decrease decreased fell fall drop "
-    "below decline declined sous"
+    "below decline declined sous remise remises abattement abattements avoir avoirs ristourne ristournes rabais "
+    "escompte escomptes deduction deductions deduit deduite deduits deduites retenue retenues prelevement prelevements "
+    "perdu perdue perdus perdues perd perdent perdait perdaient perdre retranche retranchee ote otee rembourse "
+    "remboursement remboursements remboursee discount discounts rebate rebates deduction deducted credit lost lose "
+    "loses shrank shrunk shrink shrinks dropped drops dropping falls fallen falling reduced decreases reduces less "
+    "fewer chute chutes chuter recule reculent recules baissent baissee baisser diminuent diminuee retrait "
+    "retraits sortie sorties depense depenses charge charges debits dettes deficits soustrait soustraite"
 )
+"""Words that tell a sign, so that their figure is written without one."""
+_COMPARING = lexicon.words(
+    "plus moins autant aussi superieur superieure inferieur inferieure meme memes autre autres mieux more less fewer "
+    "greater higher lower same other"
+)
+_THAN = lexicon.words("que qu' than")
+_BESIDE = lexicon.words(
+    "apres hors contrairement sauf hormis excepte exceptes derriere devant after unlike excluding except besides behind"
+)
+THAN_WITHIN, COMPARED_WORDS_MAX = 6, 3
+"""Tokens from « plus » to its « que », and words of what stands behind it."""
 _DAYS = frozenset({"jours ouvrés", "jours ouvrables", "jours calendaires"})
 
 
@@ -55,6 +73,10 @@ class Figures:
     def __init__(self, source: Source, *, today: date) -> None:
         self._source = source
         self._today = today
+
+    def prepare(self) -> None:
+        """Read the figures now. Blocks for milliseconds."""
+        _ = self._read, self._unread
 
     @cached_property
     def _read(self) -> tuple[list[Reading], list[Grid]]:
@@ -77,8 +99,8 @@ class Figures:
         for statement in said:
             # What the rest of the sentence names, then what the question does where an answer of one figure does not.
             of_others = {token.text for other in said if other is not statement for token in other.own}
-            rest = tuple(token for token in wanted(sentence) if token.text not in of_others)
-            others = (rest, *([wanted(question)] if len(said) == 1 else []))
+            rest = tuple(token for token in _meant(tokens_of(sentence)) if token.text not in of_others)
+            others = (rest, *([_meant(tokens_of(question))] if len(said) == 1 else []))
             found = self._of(statement, others)
             if found is not None:
                 return found
@@ -104,7 +126,7 @@ class Figures:
             return None
         if not same:
             return _otherwise(statement, readings)
-        words = _words((*statement.own, *statement.shared, *statement.lead))
+        words = (*_meant(statement.own), *_meant(statement.shared), *_meant(statement.lead))
         if not any(_compatible(quantity, each.quantity) for each in same):
             return _at(Mismatch.UNIT, same[0])
         same = [each for each in same if _compatible(quantity, each.quantity)]
@@ -113,8 +135,8 @@ class Figures:
         against: Contradiction | None = None
         for reading in same:
             found = (
-                _in_table(reading, grids, (words, *others)) if reading.table >= 0
-                else _in_prose(reading, readings, (*words, *(others[-1] if len(others) > 1 else ())))
+                _in_table(reading, grids, (words, others[0]), others[1:]) if reading.table >= 0
+                else _in_prose(reading, readings, words, others[-1] if len(others) > 1 else ())
             )
             if found is None:
                 return None
@@ -122,8 +144,21 @@ class Figures:
         return against
 
 
-def _words(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    return tuple(token for token in tokens if token.tells)
+def _meant(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the words that tell what is spoken of, without what it is compared with: « plus que Lyon », « hors Lyon ».
+    """
+    found: list[Token] = []
+    skipped = 0
+    for place, token in enumerate(tokens):
+        before = tokens[max(0, place - THAN_WITHIN) : place]
+        if token.text in _BESIDE or (token.text in _THAN and any(each.text in _COMPARING for each in before)):
+            skipped = COMPARED_WORDS_MAX
+        elif token.text[0] in ",;:()" or token.text[0].isdecimal():
+            skipped = 0
+        if token.tells and not skipped:
+            found.append(token)
+        skipped = max(0, skipped - token.tells)
+    return tuple(found)
 
 
 def _at(mismatch: Mismatch, reading: Reading) -> Contradiction:
@@ -154,9 +189,12 @@ def _otherwise(statement: Statement, readings: Sequence[Reading]) -> Contradicti
     turned = [each for each in readings if each.quantity.base == -quantity.base and quantity.base != 0]
     if not turned or not any(_compatible(_turned(quantity), each.quantity) for each in turned):
         return None
-    if any(token.text in _LESS for token in (*statement.own, *statement.shared)):
+    if any(token.text in _LESS for token in (*statement.own, *statement.shared, *statement.lead)):
         return None
-    return _at(Mismatch.SIGN, turned[0])
+    # « | Remise | -2 € | »: what the row is called says it.
+    plain = [each for each in turned
+             if not any(token.text in _LESS for token in tokens_of(f"{each.label} {each.column}"))]
+    return _at(Mismatch.SIGN, plain[0]) if len(plain) == len(turned) else None
 
 
 def _turned(quantity: Quantity) -> Quantity:
@@ -164,13 +202,20 @@ def _turned(quantity: Quantity) -> Quantity:
 
 
 def _in_table(
-    reading: Reading, grids: Sequence[Grid], tiers: Sequence[tuple[Token, ...]]
+    reading: Reading, grids: Sequence[Grid], tiers: Sequence[tuple[Token, ...]],
+    asked: Sequence[tuple[Token, ...]],
 ) -> Contradiction | None:
-    """Return the cell that is meant where a figure stands in another row or column than those that are named."""
+    """Return the cell that is meant where a figure stands in another row or column than those that are named.
+
+    What the question names counts beside what the sentence does, and never alone.
+    """
     grid = next(each for each in grids if (each.source.number, each.number) == (reading.source, reading.table))
-    rows = range(len(grid.table.rows))
-    row = _named(reading.row, rows, grid.label, tiers)
-    column = _named(reading.place, grid.numeric, lambda each: grid.table.header[each], tiers)
+    rows = _forms_by_place({each: grid.label(each) for each in range(len(grid.table.rows))})
+    columns = _forms_by_place({each: grid.table.header[each] for each in grid.numeric})
+    if not any(_scores(names, tokens) for names in (rows, columns) for tokens in tiers):
+        return None
+    row = _named(reading.row, rows, (*tiers, *asked))
+    column = _named(reading.place, columns, (*tiers, *asked))
     if row == reading.row and column == reading.place:
         return None
     meant = grid.at(row, column)
@@ -179,17 +224,18 @@ def _in_table(
     return _at(Mismatch.SUBJECT, meant)
 
 
-def _named(
-    own: int, every: Sequence[int], name: Callable[[int], str], tiers: Sequence[tuple[Token, ...]]
-) -> int:
+def _forms_by_place(names: Mapping[int, str]) -> dict[int, frozenset[str]]:
+    return {place: forms_of(tokens_of(name)) for place, name in names.items()}
+
+
+def _named(own: int, names: Mapping[int, frozenset[str]], tiers: Sequence[tuple[Token, ...]]) -> int:
     """Return the row or column that is named better than a figure's own; that where none is."""
     for tokens in tiers:
-        scores = {each: _told_of(name(each), [name(other) for other in every if other != each], tokens)
-                  for each in every}
-        most = max(scores.values(), default=0)
-        if not most:
+        scores = _scores(names, tokens)
+        if not scores:
             continue
-        best = [each for each in every if scores[each] == most]
+        most = max(scores.values())
+        best = [each for each, score in scores.items() if score == most]
         if own in best:
             return own
         # Two that are named alike: « Lyon Nord » and « Lyon Sud » for Lyon.
@@ -197,19 +243,21 @@ def _named(
     return own
 
 
-def _told_of(name: str, others: Sequence[str], words: Sequence[Token]) -> int:
-    """Return how many of the words are of this name and not of all others."""
-    forms = forms_of(tokens_of(name))
-    elsewhere = [forms_of(tokens_of(other)) for other in others]
-    return sum(
-        told(token, forms) and not all(told(token, other) for other in elsewhere) for token in words
-    ) if elsewhere else 0
+def _scores(names: Mapping[int, frozenset[str]], words: Sequence[Token]) -> Counter[int]:
+    """Return how many of the words each name has that not all names have; those that have one."""
+    scores: Counter[int] = Counter()
+    for token in words:
+        having = [place for place, forms in names.items() if told(token, forms)]
+        if len(having) < len(names):
+            scores.update(having)
+    return scores
 
 
 def _in_prose(
-    reading: Reading, readings: Sequence[Reading], tokens: Sequence[Token]
+    reading: Reading, readings: Sequence[Reading], said: Sequence[Token], asked: Sequence[Token]
 ) -> Contradiction | None:
-    """Return the figure that all fits where the one that is said lacks a word of its subject."""
+    """Return the figure that all fits where the one that is said lacks a word of its subject: one of the sentence's."""
+    tokens = (*said, *asked)
     missing = {token.text for token in tokens if not covers(token, reading.forms, reading.unit)}
     if not missing:
         return None
@@ -220,7 +268,7 @@ def _in_prose(
             continue
         lacking = {token.text for token in tokens if not covers(token, other.forms, other.unit)}
         own = other.own | other.head
-        named = [token for token in tokens if token.text in missing - lacking and told(token, own)]
+        named = [token for token in said if token.text in missing - lacking and told(token, own)]
         if lacking < missing and named and _is_of_another(reading, other, tokens):
             return _at(Mismatch.SUBJECT, other)
     return None

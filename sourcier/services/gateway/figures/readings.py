@@ -132,6 +132,8 @@ def _grid(source: Source, number: int, table: Table, context: frozenset[str]) ->
     numeric = tuple(column for column in range(1, table.width) if _is_numeric(table, parsed, column))
     above = forms_of(tokens_of(table.caption)) | context
     rows = forms_of(tokens_of(table.header[0]))
+    heads = [forms_of(tokens_of(name)) for name in table.header]
+    around = above.union(rows, *(heads[each] for each in range(1, table.width) if each not in numeric))
     readings: list[Reading] = []
     for place, row in enumerate(table.rows):
         label = label_of(table, place, numeric)
@@ -145,11 +147,9 @@ def _grid(source: Source, number: int, table: Table, context: frozenset[str]) ->
                 unit = unit_of_header(table.header[column]) or (caption_unit or NONE)
                 quantity = Quantity(quantity.value, unit, quantity.start, quantity.end, quantity.exact,
                                     quantity.ambiguous)
-            others = frozenset().union(*(forms_of(tokens_of(table.header[each]))
-                                         for each in range(1, table.width) if each not in numeric))
             readings.append(Reading(
                 quantity, source.number, row.start, row.end, label, table.header[column], own,
-                forms_of(tokens_of(table.header[column])), above | rows | others, number, place, column,
+                heads[column], around, number, place, column,
                 is_fact=quantity.exact and not quantity.ambiguous,
             ))
     return Grid(source, number, table, tuple(readings), numeric, rows, above)

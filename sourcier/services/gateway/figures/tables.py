@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 ROWS_MAX = 500
+COLUMNS_MAX = 100
+"""A wider table is not read: a part of it would be summed up as the whole."""
 CAPTION_CHARACTERS_MAX = 300
 
 _RULE = re.compile(r"\|(?:\s?:?-{2,}:?\s?\|)+")
@@ -62,6 +64,8 @@ def tables_in(text: str) -> list[Table]:
             continue
         head = [_row(text, *line) for line in run[:rule]]
         width = max(len(row.cells) for row in head)
+        if width > COLUMNS_MAX:
+            continue
         header = tuple(
             " – ".join(dict.fromkeys(
                 row.cells[column].text for row in head if column < len(row.cells) and row.cells[column].text

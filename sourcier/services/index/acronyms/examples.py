@@ -22,7 +22,7 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Groupement d'intérêt public « GIP »", (("GIP", "Groupement d'intérêt public"),)),
     ("REGLEMENT INTERIEUR DU PERSONNEL (RIP)", (("RIP", "REGLEMENT INTERIEUR DU PERSONNEL"),)),
     ("la direction\ndes ressources\nhumaines (DRH)", (("DRH", "direction\ndes ressources\nhumaines"),)),
-    ("la direction générale (DG)", (("DG", "direction générale"),)),
+    ("la Direction générale (DG)", (("DG", "Direction générale"),)),
     ("le règlement européen sur les machines [REM]", (("REM", "règlement européen sur les machines"),)),
     # The acronym first.
     ("RTT : réduction du temps de travail", (("RTT", "réduction du temps de travail"),)),
@@ -36,6 +36,7 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
      (("BDES", "base de données économiques et sociales"),)),
     ("| CPF | Compte personnel de formation |", (("CPF", "Compte personnel de formation"),)),
     ("L'IRP (institution représentative du personnel)", (("IRP", "institution représentative du personnel"),)),
+    ("un contrat de travail à durée déterminée (CDD)", (("CDD", "contrat de travail à durée déterminée"),)),
     # Letters that are no initials, and initials that are no letters.
     ("la taxe sur la valeur ajoutée (TVA)", (("TVA", "taxe sur la valeur ajoutée"),)),
     ("l'opérateur de compétences (OPCO)", (("OPCO", "opérateur de compétences"),)),
@@ -52,8 +53,8 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("KPI stands for key performance indicator.", (("KPI", "key performance indicator"),)),
     ("the Data Protection Officer, hereinafter DPO,", (("DPO", "Data Protection Officer"),)),
     # Several at once, and one acronym of two long forms.
-    ("le comité social et économique (CSE) et sa commission de la formation (CF)",
-     (("CSE", "comité social et économique"), ("CF", "commission de la formation"))),
+    ("le comité social et économique (CSE) et sa Commission de la formation (CF)",
+     (("CSE", "comité social et économique"), ("CF", "Commission de la formation"))),
     ("la carte de paiement interne (CPI) ; le congé parental indemnisé (CPI)",
      (("CPI", "carte de paiement interne"), ("CPI", "congé parental indemnisé"))),
 )
@@ -64,4 +65,6 @@ COUNTER_EXAMPLES = (
     "la société anonyme. (SA)", "le comité social (CSE)", "Voir ANNEXE I : dispositions générales",
     "CSE, CSSCT et RTT", "comité\n\nsocial et économique (CSE)", "LE PRÉSIDENT DE LA SOCIÉTÉ", "à l'heure (UTC)",
     "un nouveau (NEW)", "P : prix", "le contrat (CDD)",
+    "le plan de formation (PDF)", "zone industrielle protégée (ZIP)", "joindre des originaux certifiés (DOC)",
+    "Pierre Martin (PM)", "du lundi au vendredi (LV)", "Lundi au vendredi (LV)", "un dossier complet (DC)",
 )

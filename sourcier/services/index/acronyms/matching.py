@@ -6,7 +6,7 @@ A few liberties cost points, as acronyms take them: a second letter of one word 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from sourcier.services.index.acronyms.forms import LONG_WORDS_MAX, SMALL_WORDS, 
 
 NOT_AT_ALL = 100.0
 SMALL_WORD, SECOND_LETTER, MIDDLE_LETTER, SKIPPED_WORD = 0.05, 0.5, 1.0, 1.0
-SKIPPING_LETTERS_MIN = 4
+SKIPPING_LETTERS_MIN = 3
 """Shorter acronyms have a letter of each word."""
 PREFIX_CHARACTERS_MIN = 5
 """Words that may give more than one letter."""
@@ -23,6 +23,9 @@ _NUMBERS = {
     "3": words_of("trois troisieme tiers three third"), "4": words_of("quatre quatrieme four fourth"),
     "5": words_of("cinq cinquieme five fifth"),
 }
+
+_Known = dict[tuple[int, str, bool], float]
+"""What words and letters that are left cost, by how many words there are, and whether one was skipped before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,18 @@ class Match:
 
 def before(words: Sequence[str], letters: str, *, freely: bool) -> Match | None:
     """Return what spells out an acronym at the end of words in lower case without accents; the nearest of the best."""
-    words = words[-LONG_WORDS_MAX:]
+    return _before(tuple(words[-LONG_WORDS_MAX:]), letters, freely)
+
+
+@lru_cache(maxsize=2_000)
+def _before(words: tuple[str, ...], letters: str, freely: bool) -> Match | None:
     found: Match | None = None
+    # All end with the same words: what those cost is looked at once.
+    known: _Known = {}
     for first in range(len(words) - 2, -1, -1):
         if not _begins(words[first], letters):
             continue
-        cost = _cost(tuple(words[first:]), letters, freely)
+        cost = _cost(words[first:], letters, freely, known)
         if cost < (NOT_AT_ALL if found is None else found.cost):
             found = Match(first - len(words), -1, cost)
     return found
@@ -56,7 +65,7 @@ def behind(words: Sequence[str], letters: str, *, freely: bool) -> Match | None:
         return None
     found: Match | None = None
     for last in range(1, len(words)):
-        cost = _cost(tuple(words[: last + 1]), letters, freely)
+        cost = _cost(tuple(words[: last + 1]), letters, freely, {})
         if cost < (NOT_AT_ALL if found is None else found.cost):
             found = Match(0, last, cost)
     return found
@@ -71,31 +80,42 @@ def _begins(word: str, letters: str) -> bool:
     return word not in SMALL_WORDS and (word[0] == letters[0] or letters[0].isdigit())
 
 
-@lru_cache(maxsize=10_000)
-def _cost(words: tuple[str, ...], letters: str, freely: bool) -> float:
+def _cost(words: tuple[str, ...], letters: str, freely: bool, known: _Known) -> float:
     """Return what it costs that all words, and nothing else, spell out the letters."""
     if initials(words) == letters and words[-1] not in SMALL_WORDS:
         return 0.0
     if not freely and not any(word in SMALL_WORDS for word in words):
         return NOT_AT_ALL
-    return _rest(words, letters, freely, skipped=False) if words[-1] not in SMALL_WORDS else NOT_AT_ALL
+    return _rest(words, letters, freely, known) if words[-1] not in SMALL_WORDS else NOT_AT_ALL
 
 
-def _rest(words: tuple[str, ...], letters: str, freely: bool, *, skipped: bool) -> float:
-    if not words:
-        return NOT_AT_ALL if letters else 0.0
-    if len(letters) > 3 * len(words):
-        return NOT_AT_ALL
-    word, others = words[0], words[1:]
-    best = NOT_AT_ALL
-    for taken, left, cost in _taken(word, letters, freely):
-        if taken:
-            best = min(best, cost + _rest(others, left, freely, skipped=skipped))
-    if word in SMALL_WORDS:
-        best = min(best, _rest(others, letters, freely, skipped=skipped))
-    elif freely and not skipped and len(letters) >= SKIPPING_LETTERS_MIN - 1:
-        best = min(best, SKIPPED_WORD + _rest(others, letters, freely, skipped=True))
-    return best
+def _rest(words: tuple[str, ...], letters: str, freely: bool, known: _Known) -> float:
+    """Return what the cheapest way costs, each place with the letters left there looked at once.
+
+    `AAAAB` behind words that begin with `aaaab` has more ways than anybody can walk.
+    """
+
+    def cheapest(place: int, left: str, skipped: bool) -> float:
+        if place == len(words):
+            return NOT_AT_ALL if left else 0.0
+        if len(left) > 3 * (len(words) - place):
+            return NOT_AT_ALL
+        key = (len(words) - place, left, skipped)
+        if key not in known:
+            known[key] = min(ways(place, left, skipped), default=NOT_AT_ALL)
+        return known[key]
+
+    def ways(place: int, left: str, skipped: bool) -> Iterator[float]:
+        word = words[place]
+        for taken, behind_it, cost in _taken(word, left, freely):
+            if taken:
+                yield cost + cheapest(place + 1, behind_it, skipped)
+        if word in SMALL_WORDS:
+            yield cheapest(place + 1, left, skipped)
+        elif freely and not skipped and left and place and len(letters) >= SKIPPING_LETTERS_MIN:
+            yield SKIPPED_WORD + cheapest(place + 1, left, True)
+
+    return min(NOT_AT_ALL, cheapest(0, letters, False))
 
 
 def _taken(word: str, letters: str, freely: bool) -> list[tuple[int, str, float]]:

@@ -24,15 +24,25 @@ from sourcier.services.index.acronyms.forms import (
 from sourcier.services.index.acronyms.matching import Match
 from sourcier.services.index.language.stop_words import fold
 
-RULES = 1
+RULES = 2
 """Counts what makes documents be read anew."""
 AROUND_CHARACTERS = 200
 DEFINITIONS_MAX = 200
 """Of one text."""
+COMPARED_MAX = 2_000
+"""Of one document: so many of its candidates are compared with the words around them."""
 FREE_COST_MAX, STRICT_COST_MAX = 1.05, 0.1
 WORD_LETTERS_MIN = 4
 """Of an acronym that is written as a word, `Urssaf`: it is one in brackets alone."""
 
+_FILE_TYPES = words_of(
+    "pdf doc docx odt rtf txt xls xlsx ods csv tsv ppt pptx odp jpg jpeg png gif bmp tif tiff svg webp zip rar 7z gz "
+    "html htm xml json yaml msg mp3 mp4 avi wav exe"
+)
+"""What files are called by; behind a text in brackets they tell what it is written in."""
+_DAYS = words_of(
+    "lundi mardi mercredi jeudi vendredi samedi dimanche monday tuesday wednesday thursday friday saturday sunday"
+)
 _CANDIDATE = re.compile(
     r"(?<![\w&.])(?=[A-Z\d\u00c0-\u00d6\u00d8-\u00de])"
     r"(?:(?:[^\W\d_]\. ?){1,11}[^\W\d_]\b\.?|[^\W_]{1,6} ?& ?[^\W_]{1,6}|[^\W_]{2,12})(?![\w&])"
@@ -71,8 +81,21 @@ class _Word:
     end: int
 
 
-def definitions(text: str) -> tuple[Definition, ...]:
-    """Return the acronyms that a text spells out, each once."""
+class Budget:
+    """How many candidates of a document may still be compared with the words around them."""
+
+    def __init__(self, left: int = COMPARED_MAX) -> None:
+        self.left = left
+
+    def takes(self) -> bool:
+        """Return whether one more may be, and count it."""
+        self.left -= 1
+        return self.left >= 0
+
+
+def definitions(text: str, budget: Budget | None = None) -> tuple[Definition, ...]:
+    """Return the acronyms that a text spells out, each once; texts of one document share a budget."""
+    budget = budget or Budget()
     text = _plain(text)
     found: dict[tuple[str, str], Definition] = {}
     known: set[str] = set()
@@ -85,6 +108,8 @@ def definitions(text: str) -> tuple[Definition, ...]:
             continue
         if short_key(shown) in known and not _OPENS.search(text[max(0, match.start() - 2) : match.end() + 2]):
             continue
+        if not budget.takes():
+            break
         for definition in _defined(shown, text, match.start(), match.end()):
             known.add(definition.key[0])
             found.setdefault(definition.key, definition)
@@ -121,10 +146,22 @@ def _is_candidate(shown: str, text: str, match: re.Match[str]) -> bool:
 
 def _defined(shown: str, text: str, start: int, end: int) -> Iterator[Definition]:
     letters = short_key(shown)
+    if letters in _FILE_TYPES:
+        return
     for side in (_before, _behind):
         long = side(text, start, end, letters)
-        if long and short_key(long) != letters and len(long) <= LONG_CHARACTERS_MAX:
+        if long and short_key(long) != letters and len(long) <= LONG_CHARACTERS_MAX and (
+            len(letters) > SHORT_CHARACTERS_MIN or not shown.isalpha() or _is_name(long)
+        ):
             yield Definition(shown, long)
+
+
+def _is_name(long: str) -> bool:
+    """Return whether words are the name of something: two letters fit any two words, and a person's initials."""
+    words = _WORD.findall(long)
+    small = [word for word in words if fold(word.lower()) in SMALL_WORDS]
+    is_person = not small and all(word[0].isupper() and not word.isupper() for word in words)
+    return words[0][0].isupper() and not is_person and fold(words[0].lower()) not in _DAYS
 
 
 def _before(text: str, start: int, _: int, letters: str) -> str:

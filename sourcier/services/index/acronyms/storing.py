@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.acronyms.forms import head_of
-from sourcier.services.index.acronyms.recognition import RULES, Definition, definitions
+from sourcier.services.index.acronyms.recognition import RULES, Budget, Definition, definitions
 from sourcier.services.index.acronyms.titles import initialisms
 
 DEFINITIONS_MAX = 500
@@ -33,10 +33,11 @@ def spelled_out(title: str, passages: Iterable[tuple[Sequence[str], str]]) -> tu
     """Return what the title, the headings and the texts of passages spell out, each once; for an executor."""
     found = {each.key: each for each in definitions(title)}
     headings: set[str] = set()
+    budget = Budget()
     for path, text in passages:
         new = [heading for heading in path if heading not in headings]
         headings.update(new)
-        for each in definitions("\n\n".join((*new, text))):
+        for each in definitions("\n\n".join((*new, text)), budget):
             found.setdefault(each.key, each)
     return tuple(found.values())[:DEFINITIONS_MAX]
 

@@ -53,7 +53,7 @@ def extracted(question: str, text: str, title: str = "") -> tuple[str, str]:
     ("Quel jour la cantine ne sert-elle pas de repas ?", CANTEEN, "Cantine",
      "La cantine est ouverte du lundi au vendredi. … Elle ne sert pas de repas le mercredi.", "mercredi"),
     ("Combien de temps peut-on laisser un véhicule sur le quai ?", BANNED, "Sécurité",
-     "Il est interdit de : … - laisser un véhicule plus de deux heures sur le quai ;", "deux heures"),
+     "Il est interdit de : … - laisser un véhicule plus de deux heures sur le quai ;", ""),
     ("Quel était l’effectif en 2023 ?", STAFF, "Bilan social", "L’effectif était de 40 salariés en 2023.", ""),
     ("Combien de salariés comptait l’effectif en 2024 ?", STAFF, "Bilan social",
      "L’effectif était de 58 salariés en 2024.", "58"),
@@ -140,3 +140,63 @@ def test_of_a_question_about_others_it_is_never_the_answer() -> None:
     text = "Full-time employees get 25 days of leave. Part-time employees get leave in proportion to their hours."
     chosen = choose("How many days of leave do part-time employees get?", [Source(1, text, "Leave")], today=TODAY)
     assert chosen is None or not chosen.is_sure
+
+
+MEAL, MEETING = "Quel est le prix du repas enfant à la cantine ?", "Quand a lieu la réunion du comité de pilotage ?"
+SAID = "Le prix du repas enfant à la cantine est de 5 €"
+
+
+@pytest.mark.parametrize(("question", "text"), [
+    (MEAL, "Le repas enfant à la cantine ne coûte pas 5 €."), (MEAL, f"Il est faux que {SAID.lower()}."),
+    (MEAL, f"{SAID} si le quotient est bas."), (MEAL, f"{SAID} au plus."), (MEAL, f"{SAID}, sauf le vendredi."),
+    (MEAL, "Le prix du repas enfant à la cantine est inférieur à 5 €."),
+    (MEAL, "Le prix du repas enfant à la cantine est augmenté de 2 €."),
+    (MEAL, "La subvention sur le prix du repas enfant à la cantine est de 2 €."),
+    (MEAL, "La part de la ville dans le prix du repas enfant à la cantine est de 2 €."),
+    (MEAL, f"{SAID} sur présentation de la carte."), (MEAL, f"{SAID} : ce tarif est supprimé."),
+    ("Quel est le prix du repas enfant à la cantine le vendredi ?", f"{SAID} sauf le vendredi."),
+    (MEETING, "La réunion du comité de pilotage n'est plus le 3 mai 2025."),
+    (MEETING, "La réunion du comité de pilotage du 3 mai 2025 est annulée."),
+    ("Combien d'agents de nuit compte le dépôt ?", "Le dépôt compte 12 agents ; personne ne travaille la nuit."),
+    ("Combien d'agents de nuit le dépôt de Lyon compte-t-il ?",
+     "Le dépôt de Lyon compte 12 agents ; aucun agent n'est de nuit."),
+    ("Quel est le tarif adulte de la piscine le dimanche ?",
+     "| Public | Tarif |\n|---|---|\n| adulte, sauf le dimanche | 5 € |\n| enfant | 3 € |"),
+    ("Quel est le tarif adulte plein de la piscine ?",
+     "| Public | Tarif plein |\n|---|---|\n| adulte | < 5 € |\n| enfant | 3 € |"),
+    ("What is the price of a child's meal at the canteen?",
+     "The price of a child's meal at the canteen isn't 5 euros."),
+    ("What is the price of a child's meal at the canteen?",
+     "The price of a child's meal at the canteen is 5 euros unless you subscribe."),
+])
+def test_a_value_that_its_sentence_takes_back_or_bounds_is_not_marked(question: str, text: str) -> None:
+    chosen = choose(question, [Source(1, text, "Cantine et piscine")], today=TODAY)
+    assert chosen is None or (chosen.answer, chosen.is_sure) == (None, False)
+
+
+@pytest.mark.parametrize(("question", "text", "value"), [
+    (MEAL, f"{SAID}.", "5 €"), (MEAL, "Le repas enfant à la cantine ne coûte que 5 €.", "5 €"),
+    (MEETING, "La réunion du comité de pilotage est le 3 mai 2025.", "3 mai 2025"),
+    ("Quand la réunion du comité de pilotage est-elle reportée ?",
+     "La réunion du comité de pilotage est reportée au 3 mai 2025.", "3 mai 2025"),
+    ("Quel est le préavis des cadres en cas de démission ?",
+     "En cas de démission, le préavis des cadres est de trois mois.", "trois mois"),
+    ("Quel est le montant de la remise sur le repas enfant ?", "La remise sur le repas enfant est de 2 €.", "2 €"),
+])
+def test_what_the_question_itself_asks_for_casts_no_doubt(question: str, text: str, value: str) -> None:
+    chosen = choose(question, [Source(1, text, "Cantine")], today=TODAY)
+    assert chosen is not None
+    assert chosen.answer is not None
+    assert (text[chosen.answer[0] : chosen.answer[1]], chosen.is_sure) == (value, True)
+
+
+@pytest.mark.parametrize(("other", "sure"), [
+    ("Le prix du repas enfant à la cantine est de 6 €.", False), (f"{SAID[:-3]}5,00 euros.", True),
+    ("Le repas enfant à la cantine ne coûte plus 5 €.", False), ("La piscine est ouverte le lundi.", True),
+    ("| Repas | Prix à la cantine |\n|---|---|\n| enfant | 7 € |\n| adulte | 9 € |", False),
+])
+def test_another_value_in_another_passage_is_a_rival(other: str, sure: bool) -> None:
+    for texts in ((f"{SAID}.", other), (other, f"{SAID}.")):
+        sources = [Source(number, text, "Cantine : repas") for number, text in enumerate(texts, start=1)]
+        chosen = choose(MEAL, sources, today=TODAY)
+        assert (chosen is not None and chosen.is_sure) is sure

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sourcier.services.index.acronyms import matching
 from sourcier.services.index.acronyms.asking import _is_pronounceable, _shorts
 from sourcier.services.index.acronyms.examples import COUNTER_EXAMPLES, EXAMPLES
 from sourcier.services.index.acronyms.forms import long_key, short_key
-from sourcier.services.index.acronyms.recognition import definitions
+from sourcier.services.index.acronyms.recognition import Budget, definitions
 from sourcier.services.index.acronyms.titles import initialisms
 from sourcier.services.index.language.analyser import analyse_passage, analyse_question
 
@@ -51,3 +52,23 @@ def test_small_letters_are_an_acronym_where_they_are_no_word() -> None:
     assert _shorts("C'est quoi la VIE")["vie"] == ("VIE", False)
     assert _shorts("une assurance vie")["vie"] == ("vie", True)
     assert "de" not in _shorts("le prix de la R.T.T.")
+
+
+def test_each_place_with_the_letters_left_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    taken = matching._taken
+
+    def counted(word: str, letters: str, freely: bool) -> list[tuple[int, str, float]]:
+        nonlocal looked
+        looked += 1
+        return taken(word, letters, freely)
+
+    monkeypatch.setattr(matching, "_taken", counted)
+    assert matching.before(("aaaabcde",) * 13, "aaaaaaaaaaaz", freely=True) is None
+    assert looked < 13 * 13 * 4
+
+
+def test_a_document_has_so_many_candidates_compared() -> None:
+    budget = Budget(2)
+    texts = ("le comité social et économique (CSE)", "XY et ZW", "la direction des ressources humaines (DRH)")
+    assert [[each.short for each in definitions(text, budget)] for text in texts] == [["CSE"], [], []]
