@@ -10,14 +10,14 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.prose import statements_in
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
+from sourcier.services.gateway.figures.row_roles import Role, role_of
 from sourcier.services.gateway.figures.tables import Table, as_table, listings_in, tables_in
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit, unit_of_header
 from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.language.stop_words import fold_in_place
 
 TOTALS = frozenset({"total", "totaux", "ensemble", "sum", "overall", "cumul"})
-AVERAGES = frozenset({"moyenne", "average", "mean", "mediane"})
-PARTIAL = frozenset({"sous-total", "subtotal", "sous", "reste"})
+"""Words of a question that mean a row of sums."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,13 @@ class Grid:
 
     def is_total(self, row: int) -> bool:
         """Return whether a row sums others up."""
-        return bool(_first_words(self.label(row)) & (TOTALS | AVERAGES | PARTIAL))
+        return self.role(row) not in (Role.DATA, Role.PART)
+
+    def role(self, row: int) -> Role:
+        """Return what a row is to the others."""
+        return role_of([
+            cell.text for place, cell in enumerate(self.table.rows[row].cells) if place not in self.numeric
+        ])
 
 
 def label_of(table: Table, row: int, numeric: Sequence[int]) -> str:
@@ -184,10 +190,6 @@ def _of_prose(source: Source, context: frozenset[str], *, today: date, clocks: b
             forms_of(statement.own), forms_of(statement.shared), context | forms_of(statement.lead),
             is_fact=statement.is_fact, counted=statement.counted, told_apart=statement.told_apart,
         )
-
-
-def _first_words(label: str) -> frozenset[str]:
-    return frozenset(fold_in_place(label).replace("’", "'").split()[:2])
 
 
 MONEY_WORDS = lexicon.words(

@@ -119,4 +119,5 @@ def test_days_are_counted_by_the_calendar() -> None:
 def test_nothing_of_the_set_is_computed_wrong(half: str) -> None:
     outcomes = Counter((each.outcome, each.wanted is None) for each in answered(half=half))
     assert outcomes["wrong", True] == outcomes["wrong", False] == 0
-    assert outcomes["right", False] > 9 * outcomes["not computed", False]
+    # What is not sure is left to the model: a false figure is worse than none.
+    assert outcomes["right", False] > 5 * outcomes["not computed", False]
