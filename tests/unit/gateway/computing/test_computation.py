@@ -41,7 +41,9 @@ SITES = "| Site | 2023 | 2024 |\n|---|---|---|\n| Lyon | 41 k€ | 58 k€ |\n| 
     ("Quelle est la différence entre Lyon et Rennes en 2024 ?", SITES, None),
     # The figures that fit are of another thing than the one asked for.
     ("Quelle est la différence de loyer entre Lyon et Nantes en 2024 ?", SITES, None),
-    ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes a 41 voitures.", Doubt.UNITS),
+    ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes a 41 voitures.", None),
+    ("Quelle est la différence entre un CDD et un CDI ?",
+     "Un CDD dure 18 mois. La période d'essai d'un CDI est de 4 mois.", None),
     ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes compte 41 agents.", "17"),
     ("Quelle est la différence entre l'audit et le rapport ?", "L'audit coûte environ 58 €. Le rapport coûte 41 €.",
      Doubt.INEXACT),
