@@ -108,8 +108,8 @@ _add("mwh", Unit("MWh", Kind.ENERGY))
 _add("°c °c. degres degre", Unit("°C", Kind.TEMPERATURE))
 _add("bar bars", Unit("bar", Kind.OTHER))
 
-_SCALED = {"k": _THOUSAND, "millier": _THOUSAND, "mille": _THOUSAND,"million": _MILLION, "milliard": _MILLIARD, "thousand": _THOUSAND,
-           "billion": _MILLIARD}
+_SCALED = {"k": _THOUSAND, "millier": _THOUSAND, "mille": _THOUSAND, "million": _MILLION,
+           "milliard": _MILLIARD, "thousand": _THOUSAND, "billion": _MILLIARD}
 _NAMES_FOR_ALL = re.compile(r"\(|\b(?:en|in) |, ")
 _WORD = re.compile(r"[^\s.,;:()|'\u00b7]{1,24}")
 _LINK = re.compile(r"\s?(?:d'|d[eu]\s|of\s|\s)?")
