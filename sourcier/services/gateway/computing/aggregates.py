@@ -50,6 +50,8 @@ def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
     """Return the figures that a question about all of them means; None where no table has them."""
     words = tuple(token for token in wanted(asked.about))
     found: list[tuple[int, Series | Doubt]] = []
+    if asked.operation is Operation.AVERAGE and any(_is_weighted(grid) for grid in grids):
+        return Doubt.AMBIGUOUS
     for grid in grids:
         rows = meant(grid, words)
         chosen = _column(grid, words, asked, frozenset() if isinstance(rows, Doubt) else rows.forms)
@@ -74,6 +76,14 @@ def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
     return first
 
 
+_WEIGHTS = re.compile(r"\b(?:coef|ponder|poids|weight|quantite|qte|qty|quantity)")
+
+
+def _is_weighted(grid: Grid) -> bool:
+    """Return whether a table tells how much each of its rows counts."""
+    return any(_WEIGHTS.search(fold_in_place(name)) is not None for name in grid.table.header)
+
+
 def _figures(each: Series) -> list[object]:
     return [reading.quantity.same_as for reading in each.readings]
 
@@ -95,6 +105,9 @@ def _column(
             continue
         literal = sum(told(token, head) for token in words)
         tied = sum(told(token, head | rows | grid.around) for token in words)
+        if asked.operation is Operation.EXTREME and asked.kind is None and not _is_measured(grid, head, words, unit):
+            # « le club le plus grand » names no column: that a table has but one is no reason to take it.
+            continue
         if tied:
             fitting.append((100 * literal + tied, column))
     if not fitting:
@@ -106,6 +119,12 @@ def _column(
     if most < 100 and sum(1 for each in grid.numeric if _may_be(grid, each, asked, words, rows)) > 1:
         return most, -1
     return most, chosen[0]
+
+
+def _is_measured(grid: Grid, head: frozenset[str], words: Sequence[Token], unit: Unit) -> bool:
+    """Return whether a word names what a column measures, and not only what its rows are."""
+    what = grid.row_forms | common_forms(grid)
+    return any(told(token, head) or (covers(token, grid.around, unit) and not told(token, what)) for token in words)
 
 
 def _may_be(grid: Grid, column: int, asked: Asked, words: Sequence[Token], rows: frozenset[str]) -> bool:

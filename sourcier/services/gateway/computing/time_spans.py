@@ -98,7 +98,7 @@ _PRONOUN = re.compile(r"(?:^|[ ,])(?:il|elle|he|she) (?:est |etait |was )?$")
 _OF_ANOTHER = re.compile(r"(?:\b(?:de|du|des|d'|of|et|and|chez|a|à)\s?)$")
 _KIN = lexicon.words(
     "frere soeur fils fille mere pere mari femme epouse epoux conjoint conjointe enfant cousin cousine oncle tante "
-    "neveu niece parent parents brother sister son daughter mother father husband wife spouse child uncle aunt prédécesseur"
+    "neveu niece parent parents brother sister son daughter mother father husband wife spouse child uncle aunt"
 )
 _DEATH = re.compile(r"\b(?:mort|morte|morts|decede\w{0,2}|deces|disparue?|died|dead|death|deceased|feue?|late)\b|†")
 

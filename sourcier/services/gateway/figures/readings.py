@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -132,8 +134,12 @@ def read(source: Source, *, today: date, clocks: bool = False) -> tuple[list[Rea
 
 def _grid(source: Source, number: int, table: Table, context: frozenset[str]) -> Grid:
     caption_unit = unit_of_header(table.caption)
+    measured = [unit_of_header(name) is not None for name in table.header]
     parsed = [
-        [_cell(cell.text, cell.start, source.language) for cell in row.cells] for row in table.rows
+        [
+            _cell(cell.text, cell.start, source.language, measured=place < table.width and measured[place])
+            for place, cell in enumerate(row.cells)
+        ] for row in table.rows
     ]
     numeric = tuple(column for column in range(1, table.width) if _is_numeric(table, parsed, column))
     above = forms_of(tokens_of(table.caption)) | context
@@ -161,8 +167,14 @@ def _grid(source: Source, number: int, table: Table, context: frozenset[str]) ->
     return Grid(source, number, table, tuple(readings), numeric, rows, above)
 
 
-def _cell(text: str, start: int, language: str) -> Quantity | None:
-    """Return the figure that a cell is, and nothing but."""
+_YEAR_LIKE = re.compile(r"(?:19|20|21)\d\d")
+
+
+def _cell(text: str, start: int, language: str, *, measured: bool = False) -> Quantity | None:
+    """Return the figure that a cell is, and nothing but; in a column with a unit, 2000 is no year."""
+    if measured and _YEAR_LIKE.fullmatch(text.strip()):
+        begins = start + len(text) - len(text.lstrip())
+        return Quantity(Decimal(text.strip()), NONE, begins, begins + 4)
     found = quantities_in(text, language=language)
     if len(found) != 1:
         return None

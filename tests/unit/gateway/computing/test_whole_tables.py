@@ -65,3 +65,15 @@ def test_rows_are_restricted_by_a_value(question: str, title: str, expected: obj
 def test_two_values_that_tell_a_word_are_doubted(question: str, rows: str, expected: object) -> None:
     text = f"| Facture | Statut | Montant |\n|---|---|---|\n{rows}"
     assert result(question, text, title="Factures payées ou non, Lyon et Nantes") == expected
+
+
+@pytest.mark.parametrize(("question", "text", "expected"), [
+    ("Quel est le club le plus grand ?", f"| Club | Subvention |\n|---|---|\n{ROWS}", None),
+    ("Quel club a la subvention la plus grande ?", f"| Club | Subvention |\n|---|---|\n{ROWS}", "Judo"),
+    ("Quelle est la note moyenne ?", "| Épreuve | Note | Coefficient |\n|---|---|---|\n| Oral | 12 | 1 |\n"
+     "| Écrit | 8 | 3 |", Doubt.AMBIGUOUS),
+    ("Quel est le coût total des travaux ?", "| Travaux | Coût (€) |\n|---|---|\n| Toit | 2000 |\n| Mur | 1950 |\n"
+     "| Sol | 300 |", "4250 €"),
+])
+def test_the_column_is_the_one_that_is_measured(question: str, text: str, expected: object) -> None:
+    assert result(question, text) == expected
