@@ -29,11 +29,11 @@ _PARTIAL = re.compile(
     r"(?:(?:sous|sub) ?tot(?:al|aux|als|\b)|s total|st$|reste|solde|balance|report|a reporter|tva|vat|tax|taxes|remise|"
     r"maximum|max$|minimum|min$|ecart|variation|evolution|difference|change)\b"
 )
-_AVERAGE = re.compile(r"(?:\w+ )?(?:moyennes?|moyens?|moy|averages?|avg|mean|medianes?|median|mediane)\b")
+_AVERAGE = re.compile(r"(?:\w{1,24} )?(?:moyennes?|moyens?|moy|averages?|avg|mean|medianes?|median|mediane)\b")
 _TOTAL = re.compile(
-    r"(?:\w+ ){0,2}(?:total|totaux|totale|totales|totals|tot|cumul|cumule|cumulee|global|globale|globaux|generale?)\b|"
+    r"(?:\w{1,24} ){0,2}(?:total|totaux|totale|totales|totals|tot|cumul|cumule|cumulee|global|globale|globaux|generale?)\b|"
     r"(?:somme|ensemble|sum|overall|all|tous|toutes|tout|net)\b|a payer|(?:amount|balance) due|due$|recapitulatif|"
-    r"(?:\w+ )?(?:ttc|ht)$|[σ∑]"
+    r"(?:\w{1,24} )?(?:ttc|ht)$|[σ∑]"
 )
 
 
