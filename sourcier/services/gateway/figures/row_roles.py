@@ -31,7 +31,7 @@ _PARTIAL = re.compile(
 )
 _AVERAGE = re.compile(r"(?:\w{1,24} )?(?:moyennes?|moyens?|moy|averages?|avg|mean|medianes?|median|mediane)\b")
 _TOTAL = re.compile(
-    r"(?:\w{1,24} ){0,2}(?:total|totaux|totale|totales|totals|tot|cumul|cumule|cumulee|global|globale|globaux|generale?)\b|"
+    r"(?:\w{1,24} ){0,2}(?:totale?s?|totaux|tot|cumul|cumule|cumulee|global|globale|globaux|generale?)\b|"
     r"(?:somme|ensemble|sum|overall|all|tous|toutes|tout|net)\b|a payer|(?:amount|balance) due|due$|recapitulatif|"
     r"(?:\w{1,24} )?(?:ttc|ht)$|[σ∑]"
 )
