@@ -125,7 +125,8 @@ def _answered(
     sources = [
         Source(
             number, passage.text, "\n".join((passage.title, *passage.heading_path)),
-            passage.language or messages.language,
+            # Where it is not known, « 1,500 » and 03/01/2024 may mean two things.
+            passage.language,
             cut=_is_cut(passage.text, [part.passage for part in each.parts], around),
         )
         for number, (passage, each) in enumerate(zip(texts, joined, strict=True), start=1)

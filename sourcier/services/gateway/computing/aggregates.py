@@ -9,16 +9,16 @@ from decimal import Decimal
 
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.computing.asking import Asked, Operation
+from sourcier.services.gateway.computing.restricting import Meant, common_forms, meant
 from sourcier.services.gateway.computing.results import Doubt
 from sourcier.services.gateway.figures.readings import (
-    AVERAGES,
-    PARTIAL,
     TOTALS,
     Grid,
     Reading,
     covers,
     wanted,
 )
+from sourcier.services.gateway.figures.row_roles import Role, sums_up
 from sourcier.services.gateway.figures.tables import ROWS_MAX
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit
 from sourcier.services.gateway.figures.words import forms_of, told
@@ -29,7 +29,6 @@ _TIME_HEADER = re.compile(
     rf"(?:{'|'.join(MONTHS)})\b.{{0,8}}|(?:t|q|s|trimestre|semestre|semaine|week|sem\.?|quarter)\s?\d{{1,2}}.{{0,8}}|"
     r"(?:19|20)\d\d|(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche).{0,4}"
 )
-_OF_WHICH = re.compile(r"\W*(?:dont|of which|including|y compris)\b")
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,15 @@ def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
     """Return the figures that a question about all of them means; None where no table has them."""
     words = tuple(token for token in wanted(asked.about))
     found: list[tuple[int, Series | Doubt]] = []
+    if asked.operation is Operation.AVERAGE and any(_is_weighted(grid) for grid in grids):
+        return Doubt.AMBIGUOUS
     for grid in grids:
-        chosen = _column(grid, words, asked)
+        rows = meant(grid, words)
+        chosen = _column(grid, words, asked, frozenset() if isinstance(rows, Doubt) else rows.forms)
         if chosen is not None:
             score, column = chosen
-            found.append((score, Doubt.AMBIGUOUS if column < 0 else _down(grid, column)))
+            found.append((score, rows if isinstance(rows, Doubt)
+                          else Doubt.AMBIGUOUS if column < 0 else _down(grid, column, rows)))
         elif asked.operation in (Operation.SUM, Operation.AVERAGE):
             across = _across(grid, words)
             if across is not None:
@@ -73,20 +76,23 @@ def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
     return first
 
 
+_WEIGHTS = re.compile(r"\b(?:coef|ponder|poids|weight|quantite|qte|qty|quantity)")
+
+
+def _is_weighted(grid: Grid) -> bool:
+    """Return whether a table tells how much each of its rows counts."""
+    return any(_WEIGHTS.search(fold_in_place(name)) is not None for name in grid.table.header)
+
+
 def _figures(each: Series) -> list[object]:
     return [reading.quantity.same_as for reading in each.readings]
 
 
-def common_forms(grid: Grid) -> frozenset[str]:
-    """Return the forms that at least half of the rows' names have: « Tranche A », « Tranche B »."""
-    rows = [forms_of(tokens_of(grid.label(row))) for row in range(len(grid.table.rows)) if not grid.is_total(row)]
-    every = frozenset().union(*rows) if rows else frozenset[str]()
-    return frozenset(form for form in every if len(rows) > 1 and sum(form in each for each in rows) * 2 >= len(rows))
-
-
-def _column(grid: Grid, words: Sequence[Token], asked: Asked) -> tuple[int, int] | None:
+def _column(
+    grid: Grid, words: Sequence[Token], asked: Asked, chosen_by: frozenset[str] = frozenset()
+) -> tuple[int, int] | None:
     """Return how well a table fits and the column meant, -1 where several may be; None where none is."""
-    rows = grid.row_forms | common_forms(grid)
+    rows = grid.row_forms | common_forms(grid) | chosen_by
     fitting: list[tuple[int, int]] = []
     for column in grid.numeric:
         unit = _unit(grid, column)
@@ -99,6 +105,9 @@ def _column(grid: Grid, words: Sequence[Token], asked: Asked) -> tuple[int, int]
             continue
         literal = sum(told(token, head) for token in words)
         tied = sum(told(token, head | rows | grid.around) for token in words)
+        if asked.operation is Operation.EXTREME and asked.kind is None and not _is_measured(grid, head, words, unit):
+            # « le club le plus grand » names no column: that a table has but one is no reason to take it.
+            continue
         if tied:
             fitting.append((100 * literal + tied, column))
     if not fitting:
@@ -107,17 +116,23 @@ def _column(grid: Grid, words: Sequence[Token], asked: Asked) -> tuple[int, int]
     chosen = [column for score, column in fitting if score == most]
     if len(chosen) > 1:
         return most, -1
-    if most < 100 and sum(1 for each in grid.numeric if _may_be(grid, each, asked, words)) > 1:
+    if most < 100 and sum(1 for each in grid.numeric if _may_be(grid, each, asked, words, rows)) > 1:
         return most, -1
     return most, chosen[0]
 
 
-def _may_be(grid: Grid, column: int, asked: Asked, words: Sequence[Token]) -> bool:
+def _is_measured(grid: Grid, head: frozenset[str], words: Sequence[Token], unit: Unit) -> bool:
+    """Return whether a word names what a column measures, and not only what its rows are."""
+    what = grid.row_forms | common_forms(grid)
+    return any(told(token, head) or (covers(token, grid.around, unit) and not told(token, what)) for token in words)
+
+
+def _may_be(grid: Grid, column: int, asked: Asked, words: Sequence[Token], rows: frozenset[str]) -> bool:
     unit = _unit(grid, column)
     if asked.kind is not None:
         return unit.kind is asked.kind
-    rows = grid.row_forms | common_forms(grid) | forms_of(tokens_of(grid.table.header[column]))
-    return all(covers(token, rows | grid.around, unit) for token in words)
+    head = forms_of(tokens_of(grid.table.header[column]))
+    return all(covers(token, rows | head | grid.around, unit) for token in words)
 
 
 def _unit(grid: Grid, column: int) -> Unit:
@@ -125,11 +140,7 @@ def _unit(grid: Grid, column: int) -> Unit:
     return units.pop() if len(units) == 1 else Unit("?", Kind.OTHER)
 
 
-def is_part(grid: Grid, row: int) -> bool:
-    return _OF_WHICH.match(fold_in_place(grid.label(row))) is not None
-
-
-def _down(grid: Grid, column: int) -> Series | Doubt:
+def _down(grid: Grid, column: int, meant_rows: Meant) -> Series | Doubt:
     """Return a column's figures, the rows that sum up or repeat others left out."""
     if grid.source.cut or len(grid.table.rows) > ROWS_MAX:
         return Doubt.INCOMPLETE
@@ -137,21 +148,24 @@ def _down(grid: Grid, column: int) -> Series | Doubt:
     totals: list[Reading] = []
     for row in range(len(grid.table.rows)):
         reading = grid.at(row, column)
-        first = frozenset(fold_in_place(grid.label(row)).replace("’", "'").split()[:2])
-        if first & PARTIAL:
+        role = grid.role(row)
+        if role is Role.DOUBTFUL:
             return Doubt.AMBIGUOUS
-        if first & AVERAGES or is_part(grid, row):
+        if role in (Role.AVERAGE, Role.PART):
             continue
-        if first & TOTALS:
+        if role is Role.TOTAL:
             totals += [reading] if reading is not None else []
             continue
         if totals:
             # What stands below a total is of another kind: « TVA », « Total TTC ».
             return Doubt.AMBIGUOUS
+        if row not in meant_rows.rows:
+            continue
         if reading is None:
             return Doubt.INCOMPLETE
         readings.append(reading)
-    return _checked(grid, readings, totals)
+    # A total is one of all rows.
+    return _checked(grid, readings, [] if meant_rows.chosen else totals)
 
 
 def _across(grid: Grid, words: Sequence[Token]) -> Series | Doubt | None:
@@ -186,6 +200,9 @@ def _checked(grid: Grid, readings: Sequence[Reading], totals: Sequence[Reading])
     total = totals[0] if totals else None
     if total is not None and total.unit.kind is not Kind.PERCENT and total.quantity.base != sum_of(readings):
         return Doubt.CONFLICT
+    if total is None and sums_up([each.quantity.base for each in readings]):
+        # A total, or a section above its rows, that no word tells.
+        return Doubt.AMBIGUOUS
     return Series(grid, tuple(readings), total)
 
 
@@ -204,7 +221,7 @@ def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doub
         ))
         scored = [
             (sum(told(token, forms_of(tokens_of(grid.label(row)))) for token in words), row)
-            for row in range(len(grid.table.rows)) if not grid.is_total(row) and not is_part(grid, row)
+            for row in range(len(grid.table.rows)) if grid.role(row) is Role.DATA
         ]
         most = max((score for score, _ in scored), default=0)
         rows = [row for score, row in scored if score == most and most]
@@ -217,12 +234,16 @@ def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doub
         rest = " ".join(token.text for token in words if not told(token, own) and token.text not in TOTALS)
         if not any(told(token, own) and not told(token, known) for token in words):
             continue
-        chosen = _column(grid, wanted(rest) or words, replace(asked, about=rest))
+        among = meant(grid, wanted(rest))
+        if isinstance(among, Doubt):
+            found.append(among)
+            continue
+        chosen = _column(grid, wanted(rest) or words, replace(asked, about=rest), among.forms)
         if chosen is None and not wanted(rest) and len(grid.numeric) == 1:
             chosen = (0, grid.numeric[0])
         if chosen is None:
             continue
-        down = Doubt.AMBIGUOUS if chosen[1] < 0 else _down(grid, chosen[1])
+        down = Doubt.AMBIGUOUS if chosen[1] < 0 else _down(grid, chosen[1], among)
         reading = grid.at(rows[0], chosen[1])
         if isinstance(down, Doubt):
             found.append(down)

@@ -44,6 +44,8 @@ class Asked:
     limit: Quantity | None = None
     dates: tuple[date, ...] = ()
     inclusive: bool = False
+    direction: int = 0
+    """1 where the question says that the figure rose or that the first is more, -1 for less."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Said:
 
 
 AND = re.compile(r"(?:,\s)?\b(?:et|and)\s|,\s")
+AMBIGUOUS_DATE = re.compile(r"(?<!\d)(?!(\d\d?)/\1/)(?:0?[1-9]|1[0-2])[/.-](?:0?[1-9]|1[0-2])[/.-]\d{2,4}\b")
+"""A day that is another one where the month is written first."""
 BETWEEN = re.compile(r"\b(?:entre|between)\s")
 
 

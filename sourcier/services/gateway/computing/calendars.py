@@ -17,16 +17,16 @@ def months_later(day: date, months: int) -> date:
     return date(year, month, min(day.day, monthrange(year, month)[1]))
 
 
-def working_days_later(day: date, count: int, *, saturdays: bool) -> date:
-    """Return the day that is some working days later; with `saturdays`, « jours ouvrables »."""
+def working_days_later(day: date, count: int, *, saturdays: bool) -> date | None:
+    """Return the day that is some working days later, None past ten years; with `saturdays`, « jours ouvrables »."""
     step = timedelta(days=1 if count >= 0 else -1)
     left = abs(count)
     for _ in range(DAYS_MAX):
         if not left:
-            break
+            return day
         day += step
         left -= is_working_day(day, saturdays=saturdays)
-    return day
+    return None
 
 
 def is_working_day(day: date, *, saturdays: bool) -> bool:

@@ -108,8 +108,11 @@ def _in_one_unit(found: Sequence[Reading]) -> tuple[list[Decimal], Unit]:
     return [each.quantity.base for each in found], base
 
 
-def _difference(asked: Asked, found: Found, *, language: str) -> Computed:
+def _difference(asked: Asked, found: Found, *, language: str) -> Computed | None:
     values, unit = _in_one_unit(found)
+    if (values[0] - values[1]) * asked.direction < 0:
+        # « combien de plus »: it is less.
+        return None
     pairs = sorted(zip(values, found, strict=True), key=lambda each: -each[0])
     (high, first), (low, second) = pairs
     operands = tuple(_operand(each, language, among=found) for each in (first, second))
@@ -118,9 +121,12 @@ def _difference(asked: Asked, found: Found, *, language: str) -> Computed:
     return Computed(asked.operation, operands, f"{texts[0]} − {texts[1]}", value=high - low, unit=result)
 
 
-def _growth(asked: Asked, found: Found, *, language: str) -> Computed | Doubtful:
+def _growth(asked: Asked, found: Found, *, language: str) -> Computed | Doubtful | None:
     values, unit = _in_one_unit(found)
     before, after = values
+    if (after - before) * asked.direction < 0:
+        # « de combien a-t-il baissé »: it rose.
+        return None
     operands = tuple(_operand(each, language, among=found) for each in found)
     first, last = (_in_brackets(amount(each, unit, language=language), each) for each in values)
     if not asked.percent or unit.kind is Kind.PERCENT:

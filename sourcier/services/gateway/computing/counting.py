@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from sourcier.services.gateway.clauses.tokens import tokens_of
-from sourcier.services.gateway.computing.aggregates import Series, common_forms, is_part, series
+from sourcier.services.gateway.computing.aggregates import Series, series
 from sourcier.services.gateway.computing.asking import Asked
+from sourcier.services.gateway.computing.restricting import common_forms, counted_rows, meant
 from sourcier.services.gateway.computing.results import Computed, Doubt, Doubtful, Operand, Place, place_of
 from sourcier.services.gateway.figures.readings import Grid, Source, covers, wanted
+from sourcier.services.gateway.figures.row_roles import Role, sums_up
 from sourcier.services.gateway.figures.showing import amount
 from sourcier.services.gateway.figures.tables import listings_in
 from sourcier.services.gateway.figures.units import NONE
@@ -66,16 +68,34 @@ def _rows(asked: Asked, grids: Sequence[Grid]) -> list[Computed | Doubtful]:
         kinds = grid.row_forms | common_forms(grid)
         if not words or not any(told(token, kinds) for token in words):
             continue
-        if not all(covers(token, kinds | grid.around, NONE) for token in words):
+        among = meant(grid, words)
+        chosen_by = frozenset[str]() if isinstance(among, Doubt) else among.forms
+        if not all(covers(token, kinds | grid.around | chosen_by, NONE) for token in words):
+            continue
+        if isinstance(among, Doubt) or _has_unsure_rows(grid):
+            found.append(Doubtful(asked.operation, Doubt.AMBIGUOUS, ()))
             continue
         if grid.source.cut:
             found.append(Doubtful(asked.operation, Doubt.INCOMPLETE, ()))
             continue
-        rows = [row for row in range(len(grid.table.rows)) if not grid.is_total(row) and not is_part(grid, row)]
+        rows = sorted(among.rows)
         found.append(_count(asked, grid.source.number, [
             (grid.label(row), grid.table.rows[row].start, grid.table.rows[row].end) for row in rows
         ]))
     return found
+
+
+def _has_unsure_rows(grid: Grid) -> bool:
+    """Return whether a row may be the sum of others."""
+    rows = range(len(grid.table.rows))
+    if any(grid.role(row) is Role.DOUBTFUL for row in rows):
+        return True
+    if any(grid.role(row) is Role.TOTAL for row in rows):
+        return False
+    return any(
+        sums_up([each.quantity.base for row in counted_rows(grid) if (each := grid.at(row, column)) is not None])
+        for column in grid.numeric
+    )
 
 
 def _items(asked: Asked, sources: Sequence[Source]) -> list[Computed | Doubtful]:

@@ -11,7 +11,7 @@ from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.computing.results import Doubt
 from sourcier.services.gateway.figures.readings import TOTALS, Grid, Reading, covers, wanted
 from sourcier.services.gateway.figures.units import Kind
-from sourcier.services.gateway.figures.words import told
+from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.times.dates import MONTHS
 
 CANDIDATES_MAX = 60
@@ -63,10 +63,14 @@ def named(
         return None
     if size > COMBINATIONS_MAX:
         return Doubt.AMBIGUOUS
+    measured = bool(shared) or any(thing.refers for thing in things)
     best: dict[tuple[int, ...], list[tuple[int, Found]]] = {}
     units_differ = False
     for chosen in product(*candidates):
         if not _apart(chosen) or not _told(chosen, things, shared, everything):
+            continue
+        if not measured and not _alike(chosen, things):
+            # « la différence entre un CDD et un CDI » need not be one of figures.
             continue
         if len({each.unit.comparable for each in chosen}) > 1 or not _same_counted(chosen):
             units_differ = True
@@ -164,6 +168,18 @@ def _told(chosen: Found, things: Sequence[_Part], shared: Sequence[Token], every
         if not its.whole and len(alone) > len(its_own) + 1:
             return False
     return True
+
+
+def _alike(chosen: Found, things: Sequence[_Part]) -> bool:
+    """Return whether figures of sentences say the same of their things: « compte 58 agents », « compte 41 agents »."""
+    if all(each.table >= 0 for each in chosen):
+        return len({each.column for each in chosen}) == 1 or len({(each.source, each.table) for each in chosen}) == 1
+    names = forms_of([token for thing in things for token in thing.words])
+    first, *others = [
+        {form for form in (each.own | each.head) - names if not form.startswith(("#", "="))} for each in chosen
+    ]
+    common = first.intersection(*others)
+    return bool(common) and all(len(forms - common) <= len(common) for forms in (first, *others))
 
 
 def _same_counted(chosen: Found) -> bool:

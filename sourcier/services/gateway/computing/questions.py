@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.computing import time_questions
-from sourcier.services.gateway.computing.asking import AND, BETWEEN, Asked, Operation, Said
+from sourcier.services.gateway.computing.asking import AMBIGUOUS_DATE, AND, BETWEEN, Asked, Operation, Said
 from sourcier.services.gateway.figures.quantities import quantities_in
 from sourcier.services.gateway.figures.units import Kind
 from sourcier.services.index.language.stop_words import fold_in_place
@@ -35,6 +35,8 @@ def asked(question: str, *, language: str = "fr") -> Asked | None:
     if not typed or len(typed) > QUESTION_CHARACTERS_MAX:
         return None
     said = Said(typed, fold_in_place(typed), language)
+    if language != "fr" and AMBIGUOUS_DATE.search(said.plain):
+        return None
     if _NARROWED.search(said.plain):
         # Function words that no figure's words tell: « sans », « l'an dernier », « n'ont pas ».
         return None
@@ -64,11 +66,13 @@ def _difference(said: Said) -> Asked | None:
         second = said.typed[than.end() :].strip()
         if first and second and _figures_free(second, said.language):
             what = said.typed[more.start("what") : more.end("what")]
-            return Asked(Operation.DIFFERENCE, what, (first, second))
+            less = re.search(r"\b(?:moins|fewer|less)$", more.group().rstrip()) is not None
+            return Asked(Operation.DIFFERENCE, what, (first, second), direction=-1 if less else 1)
     if said.plain.startswith("de combien "):
         exceeds = _EXCEEDS.search(said.plain, 11)
         if exceeds is not None:
-            return Asked(Operation.DIFFERENCE, "", (said.typed[11 : exceeds.start()], said.typed[exceeds.end() :]))
+            parts = (said.typed[11 : exceeds.start()], said.typed[exceeds.end() :])
+            return Asked(Operation.DIFFERENCE, "", parts, direction=1)
     return None
 
 
@@ -100,10 +104,20 @@ _MOVES = re.compile(
     r"increas|decreas|drop|chang)\w*(?:-t)?(?:-ils?|-elles?)?"
 )
 _FROM_TO = re.compile(r"\b(?:de|from)\s(?P<first>\S{1,12})\s(?:a|to)\s(?P<second>\S{1,12})$")
+_UP_WORD = re.compile(r"\b(?:augment|hausse|progress|accru|cru\b|croit|croissance|gr[eo]w|ris|rose\b|increas)")
+_DOWN_WORD = re.compile(r"\b(?:baiss|diminu|recul|chut|f[ae]ll|decreas|drop|reduc|reduit)")
 _NOUN_OF_MOVING = frozenset(("quel", "what"))
 
 
 def _growth(said: Said) -> Asked | None:
+    found = _moving(said)
+    if found is None:
+        return None
+    up, down = _UP_WORD.search(said.plain) is not None, _DOWN_WORD.search(said.plain) is not None
+    return replace(found, direction=up - down)
+
+
+def _moving(said: Said) -> Asked | None:
     head = _GROWTH_HEAD.match(said.plain)
     if head is None:
         return None

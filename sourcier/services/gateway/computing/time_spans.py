@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.computing.asking import AMBIGUOUS_DATE
 from sourcier.services.gateway.computing.results import Place
 from sourcier.services.gateway.figures.readings import Source
 from sourcier.services.gateway.figures.words import forms_of
@@ -26,6 +28,11 @@ _TIME = re.compile(r"(?P<hour>\d{1,2})(?:\s?h(?:eures?)?|:)?\s?(?P<minute>\d{2})
 _YEARS = re.compile(r"\b(?:de|from) (?P<first>(?:19|20)\d\d) (?:a|to) (?P<second>(?:19|20)\d\d)\b")
 _BEGINS = re.compile(r"\b(?:commence|debute|demarre|begins|starts)\w{0,4}\b")
 _ENDS = re.compile(r"\b(?:se termine|s'acheve|prend fin|finit|ends)\w{0,4}\b")
+_CANCELLED = re.compile(r"\b(?:annul|report|supprim|ajourn|cancel|postpon|call(?:ed)? off)\w{0,8}|\bpas lieu\b")
+_SEVERAL_DAYS = re.compile(
+    r"\b(?:du|from) \S{1,12}(?: \S{1,12}){0,2} (?:au|to) (?!\d{1,2}\s?(?:h|:))|\bles \d|"
+    r"\d (?:et|and) (?:le |the )?\d|\b(?:jours|journees|days|seances|sessions|semaines|weeks)\b"
+)
 _DIGIT = re.compile(r"\d")
 _BORN = re.compile(r"\b(?:nee?s?|born)\b")
 
@@ -55,6 +62,8 @@ class Event:
 
 def spans_in(source: Source, *, today: date) -> Iterator[Span]:
     """Give the spans of time of a passage; a clause of two is not read."""
+    if _CANCELLED.search(fold_in_place(source.text)) is not None:
+        return
     context = forms_of(tokens_of(source.context))
     for clause, text in _facts(source, today=today):
         folded = fold_in_place(text)
@@ -62,6 +71,9 @@ def spans_in(source: Source, *, today: date) -> Iterator[Span]:
         days = _days(text, folded)
         forms = forms_of((*clause.tokens, *clause.subject))
         place = Place(source.number, clause.start, clause.end)
+        if hours and (days is not None or _SEVERAL_DAYS.search(_HOURS.sub(" ", folded)) is not None):
+            # The hours of each of several days are no duration of all.
+            continue
         if len(hours) == 1:
             times = tuple(_minutes(hours[0].group(name)) for name in ("first", "second"))
             first, second = times
@@ -78,25 +90,56 @@ def spans_in(source: Source, *, today: date) -> Iterator[Span]:
                 yield Span(forms, context, place, shown, years=(first_year, second_year))
 
 
+_NAME = re.compile(
+    r"(?P<name>[A-ZÀ-Ý][\w'’.-]{0,30}(?: (?:de |du |la |le |van |von )?[A-ZÀ-Ý][\w'’.-]{0,30}){0,4})"
+    r"[ ,(–—]{0,3}(?:est |a été |was |is )?$"
+)
+_PRONOUN = re.compile(r"(?:^|[ ,])(?:il|elle|he|she) (?:est |etait |was )?$")
+_OF_ANOTHER = re.compile(r"(?:\b(?:de|du|des|d'|of|et|and|chez|a|à)\s?)$")
+_KIN = lexicon.words(
+    "frere soeur fils fille mere pere mari femme epouse epoux conjoint conjointe enfant cousin cousine oncle tante "
+    "neveu niece parent parents brother sister son daughter mother father husband wife spouse child uncle aunt"
+)
+_DEATH = re.compile(r"\b(?:mort|morte|morts|decede\w{0,2}|deces|disparue?|died|dead|death|deceased|feue?|late)\b|†")
+
+
 def births_in(source: Source, *, today: date) -> Iterator[Event]:
-    """Give who was born when."""
+    """Give who was born when: only by the name beside it, and of nobody who died."""
+    if _BORN.search(fold_in_place(source.text)) is None or _DEATH.search(fold_in_place(source.text)) is not None:
+        return
     for clause, text in _facts(source, today=today, plain=False):
-        born = _BORN.search(fold_in_place(text))
-        if born is None:
+        folded = fold_in_place(text)
+        births = list(_BORN.finditer(folded))
+        if len(births) != 1 or births[0].group() in ("nes", "nees"):
             continue
+        [born] = births
         dates = [each for each in dates_in(text) if each.period.start == each.period.end and each.start >= born.end()]
-        if not dates or dates[0].start - born.end() > 12 or len(list(_BORN.finditer(fold_in_place(text)))) > 1:
+        if not dates or dates[0].start - born.end() > 12:
             continue
-        # The name stands before « né le »; what stands behind is another matter.
-        forms = forms_of((*tokens_of(text[: born.start()]), *clause.subject))
-        yield Event(forms, Place(source.number, clause.start, clause.end), dates[0].period.start,
-                    text[dates[0].start : dates[0].end])
+        who = _who(text[: born.start()], clause)
+        if who:
+            yield Event(forms_of(who), Place(source.number, clause.start, clause.end), dates[0].period.start,
+                        text[dates[0].start : dates[0].end])
+
+
+def _who(before: str, clause: Clause) -> tuple[Token, ...]:
+    """Return whose birth is told: the name beside « né le », or the subject that a pronoun stands for."""
+    name = _NAME.search(before)
+    pronoun = _PRONOUN.search(fold_in_place(before))
+    if pronoun is not None:
+        return () if any(token.text in _KIN for token in clause.subject) else tuple(clause.subject)
+    if name is None or _OF_ANOTHER.search(fold_in_place(before[: name.start()])) is not None:
+        # « la mère de Marthe Gaillard est née »
+        return ()
+    return tokens_of(name.group("name"))
 
 
 def _facts(source: Source, *, today: date, plain: bool = True) -> Iterator[tuple[Clause, str]]:
     for clause in clauses_of(source.text, source.context):
         if not _DIGIT.search(clause.text):
             # Framing takes longest, and most clauses have no date.
+            continue
+        if source.language != "fr" and AMBIGUOUS_DATE.search(clause.text):
             continue
         frame = frame_of(clause.tokens, today=today)
         if frame.denied or frame.status in (Status.REJECTED, Status.HYPOTHESIS, Status.CLAIMED):
@@ -131,7 +174,8 @@ def _days(text: str, folded: str) -> tuple[tuple[date, date], str] | None:
 
 def ends_in(source: Source, *, today: date) -> Iterator[Span]:
     """Give what begins on a day and ends on another, by two clauses of one sentence."""
-    if _BEGINS.search(fold_in_place(source.text)) is None:
+    folded_text = fold_in_place(source.text)
+    if _BEGINS.search(folded_text) is None or _CANCELLED.search(folded_text) is not None:
         return
     clauses: dict[int, list[tuple[Clause, str]]] = {}
     for clause, text in _facts(source, today=today):

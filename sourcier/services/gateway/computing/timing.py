@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
 from sourcier.services.gateway.clauses import lexicon
-from sourcier.services.gateway.clauses.tokens import Token
+from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.computing.asking import Asked, Operation
 from sourcier.services.gateway.computing.calendars import months_later, working_days_later, years_between
 from sourcier.services.gateway.computing.results import Computed, Doubt, Doubtful, Operand, place_of
@@ -16,7 +17,8 @@ from sourcier.services.gateway.figures.quantities import Quantity
 from sourcier.services.gateway.figures.readings import Reading, Source, covers, read, wanted
 from sourcier.services.gateway.figures.showing import amount, clock, day_text
 from sourcier.services.gateway.figures.units import DAYS, YEARS, Kind, Unit
-from sourcier.services.gateway.figures.words import told
+from sourcier.services.gateway.figures.words import forms_of, told
+from sourcier.services.index.language.stop_words import fold_in_place
 
 MONTHS_UNIT = Unit("mois", Kind.TIME)
 
@@ -133,10 +135,41 @@ def _deadline(asked: Asked, sources: Sequence[Source], *, today: date, language:
     if len({each.quantity.same_as for each in fitting}) > 1:
         return Doubtful(asked.operation, Doubt.AMBIGUOUS, tuple(place_of(each) for each in fitting))
     chosen = fitting[0]
-    if not chosen.quantity.exact or chosen.quantity.ambiguous:
+    if not all(each.is_fact for each in fitting):
         return Doubtful(asked.operation, Doubt.INEXACT, (place_of(chosen),))
+    runs = [_runs(each, next(source for source in sources if source.number == each.source), words) for each in fitting]
+    if runs[0] is None or len(set(runs)) > 1:
+        return None
     operand = Operand(amount(chosen.quantity.value, chosen.unit, language=language), "", place_of(chosen))
-    return _later(day, chosen.quantity, (operand,), language=language)
+    return _later(day, chosen.quantity, (operand,), language=language, backwards=runs[0] < 0)
+
+
+_NOT_BY_THE_CALENDAR = re.compile(
+    r"\bfin (?:de|du|d'un) |\bfrancs?\b|\bclear days?\b|\bend of (?:the |each )?(?:month|quarter|year)\b|"
+    r"\b(?:etai|avai|pouvai|devai|fallai)(?:t|ent)\b|\b(?:fut|was|were|had|formerly|previously|anciennement|"
+    r"auparavant|used to)\b|\bjusqu'en\b"
+)
+_RUNS_FROM = re.compile(
+    r"\b(?:(?P<before>avant|before|precedant|prior to|preceding)|suivants?|suivante|apres|a compter d[eu']|"
+    r"a partir d[eu']|a dater d[eu']|des|following|after|from|of)\b"
+)
+CHARACTERS_BETWEEN_MAX = 12
+
+
+def _runs(reading: Reading, source: Source, words: Sequence[Token]) -> int | None:
+    """Return 1 for a delay that runs from what the question dates, -1 for one before it; None for any other."""
+    text = source.text[reading.start : reading.end]
+    if _NOT_BY_THE_CALENDAR.search(fold_in_place(text).replace("’", "'")) is not None:
+        return None
+    behind = source.text[reading.quantity.end : reading.end]
+    begins = _RUNS_FROM.search(fold_in_place(behind).replace("’", "'"))
+    if begins is None or begins.start() > CHARACTERS_BETWEEN_MAX:
+        return None
+    named = next((token for token in tokens_of(behind[begins.end() :]) if token.tells), None)
+    if named is None or not told(named, forms_of(words)):
+        # « 15 jours après la clôture »: the day that the question gives may be another.
+        return None
+    return -1 if begins.group("before") else 1
 
 
 def _told(reading: Reading, words: Sequence[Token]) -> int:
@@ -150,25 +183,32 @@ def _later(
     if delay.value != delay.value.to_integral_value() or not 0 < delay.value <= 3_650:
         return None
     count = int(delay.value) * (-1 if backwards else 1)
-    note = ""
     symbol = delay.unit.symbol
-    if symbol in ("jours", "jours calendaires", "jours francs"):
-        result, note = day + timedelta(days=count), "calendar_days" if symbol == "jours" else ""
-        if symbol == "jours francs":
-            return None
-    elif symbol in ("jours ouvrés", "jours ouvrables"):
-        saturdays = symbol == "jours ouvrables"
-        result, note = working_days_later(day, count, saturdays=saturdays), symbol
-    elif symbol == "semaines":
-        result = day + timedelta(weeks=count)
-    elif symbol == "mois":
-        result = months_later(day, count)
-    elif symbol == "ans":
-        result = months_later(day, 12 * count)
-    else:
+    try:
+        result = _moved(day, count, symbol)
+    except (ValueError, OverflowError):
+        # Before the year 1 or after 9999.
         return None
+    if result is None or delay.unit.qualifier:
+        return None
+    note = {"jours": "calendar_days", "jours ouvrés": symbol, "jours ouvrables": symbol}.get(symbol, "")
     sign = "−" if backwards else "+"
     expression = f"{day_text(day, language=language)} {sign} {amount(delay.value, delay.unit, language=language)}"
     return Computed(Operation.DEADLINE, operands, expression, day=result, note=note)
 
 
+def _moved(day: date, count: int, symbol: str) -> date | None:
+    """Return the day that is so many days, weeks, months or years from another; None for any other unit."""
+    match symbol:
+        case "jours" | "jours calendaires":
+            return day + timedelta(days=count)
+        case "jours ouvrés" | "jours ouvrables":
+            return working_days_later(day, count, saturdays=symbol == "jours ouvrables")
+        case "semaines":
+            return day + timedelta(weeks=count)
+        case "mois":
+            return months_later(day, count)
+        case "ans":
+            return months_later(day, 12 * count)
+        case _:
+            return None

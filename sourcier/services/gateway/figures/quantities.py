@@ -7,8 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 
-from sourcier.services.gateway.figures.units import CLOCK, NONE, Unit, scale_of, unit_at, unit_named
+from sourcier.services.gateway.figures.units import (
+    CLOCK,
+    NONE,
+    Kind,
+    Unit,
+    is_scale,
+    letter_at,
+    qualified,
+    scale_of,
+    unit_at,
+    unit_named,
+)
 from sourcier.services.index.language.numerals import written_numbers
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in
@@ -17,20 +29,18 @@ _SPACES = "\u00a0\u2009\u202f "
 _NUMBER = rf"(?:\d{{1,3}}(?:[.,{_SPACES}]\d{{3}})+(?!\d)|\d+)(?:[.,]\d+)?"
 _AMOUNT = re.compile(rf"(?<![\w.,/°])(?<!\w[-–])(?P<number>{_NUMBER})(?![\w]*[^\W\d_]\d)")
 _BEFORE_SIGN = re.compile(r"(?:(?P<minus>[-−–])|(?P<plus>\+))?\s?(?P<currency>[€£$])?\s?$")
-_PER = re.compile(
-    r"\s?(?:(?P<tax>ht|ttc)\b\s?)?(?:(?:par|/|a|per)\s?(?P<per>mois|an|annee|jour|heure|semaine|nuit|personne|trimestre|"
-    r"month|year|day|hour|week|night|person|km|m²)\b)?"
-)
-_PERS = {"annee": "an", "month": "mois", "year": "an", "day": "jour", "hour": "heure", "week": "semaine",
-         "night": "nuit", "person": "personne"}
 _BOUND_BEFORE = re.compile(
-    r"(?:\b(?:environ|pres d[e']|plus d[e']|moins d[e']|au moins|au plus|au maximum|au minimum|maximum|minimum|"
+    r"(?:\b(?:environ|a partir d[e']|des|from|starting (?:at|from)|presque|quasi|approximately|roughly|circa|ca|"
+    r"pres d[e']|plus d[e']|moins d[e']|au moins|au plus|au maximum|au minimum|maximum|minimum|"
     r"jusqu'?a|jusque|a peu pres|autour d[e']|de l'ordre d[e']|quelque|quelques|inferieure?s? a|superieure?s? a|"
     r"entre|about|around|nearly|almost|up to|at least|at most|over|under|more than|less than|between|minimum of|"
-    r"maximum of|depasse|excede|plafonnee?s? a|limitee?s? a|capped at|estimee?s? a)|[<>≤≥~≈±])\s?$"
+    r"maximum of|depasse(?:nt|r)?|exceed(?:s|ing)?|au-dela d[e']|excede|"
+    r"plafonnee?s? a|limitee?s? a|capped at|estimee?s? a)|[<>≤≥~≈±])\s?$"
 )
-_BOUND_AFTER = re.compile(r"\s?(?:environ|maximum|max\b|minimum|min\b|au plus|au moins|au maximum|au minimum|or more|"
-                          r"ou plus|ou moins|at most|at least|pres\b)")
+_BOUND_AFTER = re.compile(
+    r"/\d|\s?[½¼¾⅓⅔+]|\s(?:et|and) (?:an? )?(?:demie?|quart|half|quarter)\b|\s?(?:environ|maximum|max\b|minimum|min\b|"
+    r"au plus|au moins|au maximum|au minimum|or more|ou plus|ou moins|at most|at least|pres\b)"
+)
 _RANGE = re.compile(rf"\s?(?:a|ou|to|or|-|–)\s?(?:{_NUMBER}|deux|trois|quatre|cinq|six|sept|huit|dix|douze|quinze)\b")
 _RANGE_BEFORE = re.compile(
     r"(?:\d|\b(?:un|une|deux|trois|quatre|cinq|six|sept|huit|dix|douze|quinze|vingt|one|two|three|four|five|six|ten))"
@@ -47,6 +57,7 @@ _CLOCK = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMERAL_WORDS_MAX = 6
+DIGITS_MAX = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +97,23 @@ def quantities_in(text: str, *, language: str = "fr", clocks: bool = False) -> l
     plain = _blanked(plain, [match.span() for match in times])
     found = [_time(match) for match in times] if clocks else []
     found += [_quantity(match, plain, language) for match in _AMOUNT.finditer(plain)
-             if _LABEL_BEFORE.search(plain[max(0, match.start() - 16) : match.start()]) is None]
+             if sum(map(str.isdecimal, match.group("number"))) <= DIGITS_MAX
+             and _LABEL_BEFORE.search(plain[max(0, match.start() - 16) : match.start()]) is None]
     known = [(each.start, each.end) for each in found]
     found += (each for each in _worded(plain) if not any(start < each.end and each.start < end for start, end in known))
-    return sorted(found, key=lambda each: each.start)
+    return _apart(sorted(found, key=lambda each: each.start), plain)
+
+
+def _apart(found: list[Quantity], plain: str) -> list[Quantity]:
+    """Return amounts, those that are parts of one not exact: « 5 ans et 6 mois »."""
+    parts: set[int] = set()
+    for place, (one, other) in enumerate(pairwise(found)):
+        between = plain[one.end : other.start].strip()
+        if one.unit.kind is other.unit.kind is Kind.TIME and between in ("", "et", "and", ",") and (
+            one.unit.symbol != other.unit.symbol
+        ):
+            parts |= {place, place + 1}
+    return [replace(each, exact=False) if place in parts else each for place, each in enumerate(found)]
 
 
 def number_value(written: str, *, language: str) -> tuple[Decimal, bool]:
@@ -131,20 +155,33 @@ def _quantity(match: re.Match[str], plain: str, language: str) -> Quantity:
         value = -value
     elif not sign.group("currency"):
         begins = start
-    space = plain[end : end + 1] == " "
-    after = unit_at(plain, end + space)
-    if after is not None:
+    letter = letter_at(plain, end) if unit is not NONE else None
+    after = unit_at(plain, end + (plain[end : end + 1] == " ")) if letter is None else None
+    if letter is not None:
+        factor, end = letter
+        value *= factor
+    elif after is not None and (unit is NONE or after[0] is NONE or after[0].kind is unit.kind):
         named, scale, end = after
         value *= scale_of(scale) if scale else 1
         unit = unit if named is NONE else named
-    qualified = _PER.match(plain, end)
-    assert qualified is not None
-    if unit is not NONE and (qualified.group("tax") or qualified.group("per")):
-        per = qualified.group("per")
-        tax = (qualified.group("tax") or "").upper()
-        unit = replace(unit, qualifier=f"/{_PERS.get(per, per)}" if per else tax)
-        end = qualified.end()
-    return Quantity(value, unit, begins, end, _is_exact(plain, begins, end), ambiguous)
+    if unit is not NONE:
+        unit, end = qualified(unit, plain, end)
+    exact = _is_exact(plain, begins, end) and _is_whole(plain, begins, end)
+    return Quantity(value, unit, begins, end, exact, ambiguous)
+
+
+def _is_whole(plain: str, start: int, end: int) -> bool:
+    """Return whether an amount is read to its end: no letter or mark behind it, and no scale word before it."""
+    behind = plain[end : end + 1]
+    if behind.isalpha() or behind in ("€", "$", "£", "/", "†", "‡", "²", "³") or (
+        behind == "*" and plain[start - 1 : start] != "*"
+    ):
+        return False
+    last = plain[start:end].split()[-1]
+    if is_scale(last) and plain[end : end + 2].strip().isdecimal():
+        return False
+    before = plain[max(0, start - 16) : start].split()
+    return not before or not is_scale(before[-1])
 
 
 def _is_sign(plain: str, begins: int, start: int) -> bool:
@@ -175,7 +212,10 @@ def _worded(plain: str) -> Iterator[Quantity]:
             numbers = list(written_numbers(plain[run[0].start() : run[-1].end()], sure=False))
             if unit is not None and unit[0] is not NONE and len(numbers) == 1:
                 start, end = run[0].start(), unit[2]
-                yield Quantity(Decimal(numbers[0]), unit[0], start, end, _is_exact(plain, start, end))
+                named, end = qualified(unit[0], plain, end)
+                value = Decimal(numbers[0]) * (scale_of(unit[1]) if unit[1] else 1)
+                exact = _is_exact(plain, start, end) and _is_whole(plain, start, end)
+                yield Quantity(value, named, start, end, exact)
             run = []
         elif _is_numeral(match.group()):
             run = [*run, match][-_NUMERAL_WORDS_MAX:]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.prose import statements_in
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
+from sourcier.services.gateway.figures.row_roles import Role, role_of
 from sourcier.services.gateway.figures.tables import Table, as_table, listings_in, tables_in
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit, unit_of_header
 from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.language.stop_words import fold_in_place
 
 TOTALS = frozenset({"total", "totaux", "ensemble", "sum", "overall", "cumul"})
-AVERAGES = frozenset({"moyenne", "average", "mean", "mediane"})
-PARTIAL = frozenset({"sous-total", "subtotal", "sous", "reste"})
+"""Words of a question that mean a row of sums."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,13 @@ class Grid:
 
     def is_total(self, row: int) -> bool:
         """Return whether a row sums others up."""
-        return bool(_first_words(self.label(row)) & (TOTALS | AVERAGES | PARTIAL))
+        return self.role(row) not in (Role.DATA, Role.PART)
+
+    def role(self, row: int) -> Role:
+        """Return what a row is to the others."""
+        return role_of([
+            cell.text for place, cell in enumerate(self.table.rows[row].cells) if place not in self.numeric
+        ])
 
 
 def label_of(table: Table, row: int, numeric: Sequence[int]) -> str:
@@ -126,8 +134,12 @@ def read(source: Source, *, today: date, clocks: bool = False) -> tuple[list[Rea
 
 def _grid(source: Source, number: int, table: Table, context: frozenset[str]) -> Grid:
     caption_unit = unit_of_header(table.caption)
+    measured = [unit_of_header(name) is not None for name in table.header]
     parsed = [
-        [_cell(cell.text, cell.start, source.language) for cell in row.cells] for row in table.rows
+        [
+            _cell(cell.text, cell.start, source.language, measured=place < table.width and measured[place])
+            for place, cell in enumerate(row.cells)
+        ] for row in table.rows
     ]
     numeric = tuple(column for column in range(1, table.width) if _is_numeric(table, parsed, column))
     above = forms_of(tokens_of(table.caption)) | context
@@ -155,8 +167,14 @@ def _grid(source: Source, number: int, table: Table, context: frozenset[str]) ->
     return Grid(source, number, table, tuple(readings), numeric, rows, above)
 
 
-def _cell(text: str, start: int, language: str) -> Quantity | None:
-    """Return the figure that a cell is, and nothing but."""
+_YEAR_LIKE = re.compile(r"(?:19|20|21)\d\d")
+
+
+def _cell(text: str, start: int, language: str, *, measured: bool = False) -> Quantity | None:
+    """Return the figure that a cell is, and nothing but; in a column with a unit, 2000 is no year."""
+    if measured and _YEAR_LIKE.fullmatch(text.strip()):
+        begins = start + len(text) - len(text.lstrip())
+        return Quantity(Decimal(text.strip()), NONE, begins, begins + 4)
     found = quantities_in(text, language=language)
     if len(found) != 1:
         return None
@@ -184,10 +202,6 @@ def _of_prose(source: Source, context: frozenset[str], *, today: date, clocks: b
             forms_of(statement.own), forms_of(statement.shared), context | forms_of(statement.lead),
             is_fact=statement.is_fact, counted=statement.counted, told_apart=statement.told_apart,
         )
-
-
-def _first_words(label: str) -> frozenset[str]:
-    return frozenset(fold_in_place(label).replace("’", "'").split()[:2])
 
 
 MONEY_WORDS = lexicon.words(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 
@@ -108,12 +108,26 @@ _add("mwh", Unit("MWh", Kind.ENERGY))
 _add("°c °c. degres degre", Unit("°C", Kind.TEMPERATURE))
 _add("bar bars", Unit("bar", Kind.OTHER))
 
-_SCALED = {"k": _THOUSAND, "millier": _THOUSAND, "million": _MILLION, "milliard": _MILLIARD, "thousand": _THOUSAND,
-           "billion": _MILLIARD}
+_SCALED = {"k": _THOUSAND, "millier": _THOUSAND, "mille": _THOUSAND, "million": _MILLION,
+           "milliard": _MILLIARD, "thousand": _THOUSAND, "billion": _MILLIARD}
 _NAMES_FOR_ALL = re.compile(r"\(|\b(?:en|in) |, ")
 _WORD = re.compile(r"[^\s.,;:()|'\u00b7]{1,24}")
 _LINK = re.compile(r"\s?(?:d'|d[eu]\s|of\s|\s)?")
 WORDS_MAX = 3
+_SIGN = re.compile(r"(?:k|md|mds|m)?[€£$](?![€£$])|[^\W\d_]{1,12}[²³]?(?=/)")
+"""The unit that a token begins with: « €HT », « €/m² », « km/h »."""
+_LETTERS = {"k": _THOUSAND, "m": _MILLION, "mn": _MILLION, "bn": _MILLIARD, "b": _MILLIARD}
+_LETTER = re.compile(r"\s?(?P<letters>k|mn|m|bn|b)\b(?!/)")
+_TAX = re.compile(
+    r"\s?(?P<tax>ht|ttc|hors taxes?|toutes taxes comprises|bruts?|brutes?|nette?s?|nets?)\b"
+)
+_PER = re.compile(
+    r"(?:\s?/\s?|\s(?:par|per|a la|a l'|la|le|each)\s|\sl')(?P<per>[^\W\d_][^\s.,;:()|]{0,23})|"
+    r"\sa (?P<a>month|year|day|week|night|person|mois|an)\b"
+)
+_PERS = {"annee": "an", "month": "mois", "year": "an", "day": "jour", "hour": "heure", "week": "semaine",
+         "night": "nuit", "person": "personne"}
+_NO_PERS = frozenset(["la", "le", "les", "un", "une", "the", "a", "l'", "son", "sa", "leur", "chaque"])
 
 
 def unit_named(name: str) -> Unit | None:
@@ -138,7 +152,34 @@ def unit_at(plain: str, place: int) -> tuple[Unit, str, int] | None:
     for end in reversed(ends):
         if (unit := _UNITS.get(plain[start:end])) is not None:
             return unit, scale, end
+    sign = _SIGN.match(plain, start)
+    if sign is not None and (unit := _UNITS.get(sign.group())) is not None:
+        return unit, scale, sign.end()
     return (NONE, scale, word.end()) if scale and word is not None else None
+
+
+def letter_at(plain: str, place: int) -> tuple[Decimal, int] | None:
+    """Return what a letter behind an amount with its currency before it multiplies by: « $15k », « £2.5m »."""
+    match = _LETTER.match(plain, place)
+    return None if match is None else (_LETTERS[match.group("letters")], match.end())
+
+
+def qualified(unit: Unit, plain: str, place: int) -> tuple[Unit, int]:
+    """Return a unit with what stands behind it, « HT », « par mois », « la séance », and where that ends."""
+    tax = _TAX.match(plain, place)
+    at = place if tax is None else tax.end()
+    per = _PER.match(plain, at)
+    name = "" if per is None else per.group("per") or per.group("a")
+    said = "" if tax is None else {"h": "HT", "t": "TTC", "b": "brut", "n": "net"}[tax.group("tax")[0]]
+    if per is None or name in _NO_PERS:
+        return (replace(unit, qualifier=said), at) if said else (unit, place)
+    bare = name.rstrip("*")
+    return replace(unit, qualifier=f"/{_PERS.get(bare, bare)}{said and ' '}{said}"), per.end()
+
+
+def is_scale(word: str) -> bool:
+    """Return whether a word multiplies: « millions »."""
+    return len(word) > 1 and word.rstrip("s") in _SCALED
 
 
 def unit_of_header(header: str) -> Unit | None:
@@ -148,7 +189,7 @@ def unit_of_header(header: str) -> Unit | None:
     for match in _NAMES_FOR_ALL.finditer(plain):
         found = unit_at(plain, match.end())
         if found is not None and found[0] is not NONE:
-            units.add(scaled_unit(found[0], found[1]))
+            units.add(qualified(scaled_unit(found[0], found[1]), plain, found[2])[0])
     return units.pop() if len(units) == 1 else None
 
 

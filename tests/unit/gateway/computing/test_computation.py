@@ -41,7 +41,9 @@ SITES = "| Site | 2023 | 2024 |\n|---|---|---|\n| Lyon | 41 k€ | 58 k€ |\n| 
     ("Quelle est la différence entre Lyon et Rennes en 2024 ?", SITES, None),
     # The figures that fit are of another thing than the one asked for.
     ("Quelle est la différence de loyer entre Lyon et Nantes en 2024 ?", SITES, None),
-    ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes a 41 voitures.", Doubt.UNITS),
+    ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes a 41 voitures.", None),
+    ("Quelle est la différence entre un CDD et un CDI ?",
+     "Un CDD dure 18 mois. La période d'essai d'un CDI est de 4 mois.", None),
     ("Quelle est la différence entre Lyon et Nantes ?", "Lyon compte 58 agents. Nantes compte 41 agents.", "17"),
     ("Quelle est la différence entre l'audit et le rapport ?", "L'audit coûte environ 58 €. Le rapport coûte 41 €.",
      Doubt.INEXACT),
@@ -119,4 +121,5 @@ def test_days_are_counted_by_the_calendar() -> None:
 def test_nothing_of_the_set_is_computed_wrong(half: str) -> None:
     outcomes = Counter((each.outcome, each.wanted is None) for each in answered(half=half))
     assert outcomes["wrong", True] == outcomes["wrong", False] == 0
-    assert outcomes["right", False] > 9 * outcomes["not computed", False]
+    # What is not sure is left to the model: a false figure is worse than none.
+    assert outcomes["right", False] > 5 * outcomes["not computed", False]
