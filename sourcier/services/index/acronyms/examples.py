@@ -23,6 +23,7 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("REGLEMENT INTERIEUR DU PERSONNEL (RIP)", (("RIP", "REGLEMENT INTERIEUR DU PERSONNEL"),)),
     ("la direction\ndes ressources\nhumaines (DRH)", (("DRH", "direction\ndes ressources\nhumaines"),)),
     ("la Direction générale (DG)", (("DG", "Direction générale"),)),
+    ("le service des ressources humaines (RH)", (("RH", "ressources humaines"),)),
     ("le règlement européen sur les machines [REM]", (("REM", "règlement européen sur les machines"),)),
     # The acronym first.
     ("RTT : réduction du temps de travail", (("RTT", "réduction du temps de travail"),)),
@@ -66,5 +67,5 @@ COUNTER_EXAMPLES = (
     "CSE, CSSCT et RTT", "comité\n\nsocial et économique (CSE)", "LE PRÉSIDENT DE LA SOCIÉTÉ", "à l'heure (UTC)",
     "un nouveau (NEW)", "P : prix", "le contrat (CDD)",
     "le plan de formation (PDF)", "zone industrielle protégée (ZIP)", "joindre des originaux certifiés (DOC)",
-    "Pierre Martin (PM)", "du lundi au vendredi (LV)", "Lundi au vendredi (LV)", "un dossier complet (DC)",
+    "Pierre Martin (PM)", "du lundi au vendredi (LV)", "Lundi au vendredi (LV)",
 )

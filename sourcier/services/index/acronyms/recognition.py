@@ -157,11 +157,18 @@ def _defined(shown: str, text: str, start: int, end: int) -> Iterator[Definition
 
 
 def _is_name(long: str) -> bool:
-    """Return whether words are the name of something: two letters fit any two words, and a person's initials."""
+    """Return whether words are the name of something: two letters fit any two words, and a person's initials.
+
+    « Direction générale » and « ressources humaines » are; « Pierre Martin » and « lundi au vendredi » are not.
+    """
     words = _WORD.findall(long)
-    small = [word for word in words if fold(word.lower()) in SMALL_WORDS]
+    if fold(words[0].lower()) in _DAYS:
+        return False
+    small = any(fold(word.lower()) in SMALL_WORDS for word in words)
+    if long == long.lower():
+        return not small
     is_person = not small and all(word[0].isupper() and not word.isupper() for word in words)
-    return words[0][0].isupper() and not is_person and fold(words[0].lower()) not in _DAYS
+    return words[0][0].isupper() and not is_person
 
 
 def _before(text: str, start: int, _: int, letters: str) -> str:
