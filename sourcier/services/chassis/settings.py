@@ -177,6 +177,13 @@ class NatsSettings(SubjectSettings):
     ack_wait_seconds: float = shared("ACK_WAIT_SECONDS", 30.0, ge=1, le=3600)
     """How long a message is left to a worker that says nothing of it."""
 
+    @field_validator("nats_url")
+    @classmethod
+    def _check_nats_url(cls, url: SecretStr) -> SecretStr:
+        if any(each.strip().lower().startswith(("ws:", "wss:")) for each in url.get_secret_value().split(",")):
+            raise ValueError("NATS is spoken over TCP, not over WebSockets; write nats://HOST:4222, or tls://HOST:4222")
+        return url
+
     @property
     def queue_limits(self) -> QueueLimits:
         """The bounds of streams and durables."""

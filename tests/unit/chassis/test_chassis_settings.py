@@ -71,6 +71,16 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     }
 
 
+def test_an_address_of_web_sockets_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCIER_NATS_URL", "nats://a:4222, wss://user:hunter2@b:443")
+    (line,) = faults(capsys)
+    assert "SOURCIER_NATS_URL" in line
+    assert "write nats://HOST:4222, or tls://HOST:4222" in line
+    assert "hunter2" not in line
+
+
 def test_each_fault_is_one_line_with_its_value(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
