@@ -11,7 +11,7 @@ import numpy as np
 
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.answerer import AnswerOptions
+from sourcier.services.gateway.answering.options import AnswerOptions
 from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation, RankedPassage, Usage
 from sourcier.services.gateway.evidence.checking import Thresholds

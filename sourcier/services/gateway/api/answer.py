@@ -25,7 +25,7 @@ from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.storable import check_storable
 from sourcier.services.gateway.agents import Agents, AskedAgent
-from sourcier.services.gateway.answering.answerer import AnswerOptions
+from sourcier.services.gateway.answering.options import AnswerOptions
 from sourcier.services.gateway.api.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
 from sourcier.services.gateway.contract.answers import (
     duration_messages,

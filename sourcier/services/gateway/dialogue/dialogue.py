@@ -19,7 +19,8 @@ from sourcier.services.chassis.errors import DeadlineExceeded, FailedPreconditio
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.tracing import gen_ai
-from sourcier.services.gateway.answering.answerer import Answerer, AnswerOptions
+from sourcier.services.gateway.answering.answerer import Answerer
+from sourcier.services.gateway.answering.options import AnswerOptions
 from sourcier.services.gateway.dialogue import conversations, exchanges
 from sourcier.services.gateway.dialogue.exchanges import Ending, Opened, Source, State, source_of, source_of_direct
 from sourcier.services.gateway.dialogue.kept_evidence import KeptEvidence

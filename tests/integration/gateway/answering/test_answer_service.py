@@ -134,7 +134,7 @@ async def test_a_bug_ends_the_stream_with_a_terminal_event_too(
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("sourcier.services.gateway.answering.answerer.build_prompt", broken)
+    monkeypatch.setattr("sourcier.services.gateway.answering.writing.build_prompt", broken)
     async with gateway(handbook, Scenario()) as served:
         events, error = await served.ask(QUESTION)
     assert error is not None

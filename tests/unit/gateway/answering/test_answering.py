@@ -11,7 +11,8 @@ import pytest
 
 from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, Unavailable
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.answerer import Answerer, refuse
+from sourcier.services.gateway.answering.answerer import Answerer
+from sourcier.services.gateway.answering.options import refuse
 from sourcier.services.gateway.answering.quoting import QUOTED_CHARACTERS_MAX
 from sourcier.services.gateway.contract.answers import EventStream
 from sourcier.services.gateway.events import (

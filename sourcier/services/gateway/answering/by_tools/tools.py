@@ -16,11 +16,12 @@ from prometheus_client import Counter
 
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.answerer import AnswerOptions, Writer, refuse
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.by_tools import search_tool
 from sourcier.services.gateway.answering.by_tools.search_tool import SearchArguments
 from sourcier.services.gateway.answering.by_tools.tool_sources import taken_in
+from sourcier.services.gateway.answering.options import AnswerOptions, refuse
+from sourcier.services.gateway.answering.writing import Writer
 from sourcier.services.gateway.chat import ChatMessage, ToolCall
 from sourcier.services.gateway.events import (
     Degradation,
