@@ -10,7 +10,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from eval.retrieval.offline_asking import OfflineAsker
 from eval.retrieval.retrieval import RESULTS, Progress
 from eval.sets import handbook
 from eval.sets.datasets import Dataset
+from eval.sets.halves import TODAY
 from sourcier.services.gateway.clauses.questions import asked as asks_yes_or_no
 from sourcier.services.gateway.clauses.ruling import Source
 from sourcier.services.gateway.extracts.asking import Kind, wanted
@@ -29,7 +29,6 @@ from sourcier.services.gateway.retrieval.ranking_order import ordered
 from sourcier.services.index.language.stop_words import fold
 
 CANDIDATES, PASSAGES = 20, 5
-TODAY = date(2026, 11, 28)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
-from eval.sets.json_lines import read_rows
+from eval.sets.halves import TODAY, outcome_table, rows_of
 from sourcier.services.gateway.computing.computation import compute
 from sourcier.services.gateway.computing.questions import asked
 from sourcier.services.gateway.computing.results import Computed, Doubtful
@@ -20,7 +19,6 @@ from sourcier.services.gateway.figures.agreement import Figures
 from sourcier.services.gateway.figures.readings import Source
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "figures.jsonl"
-TODAY = date(2026, 11, 28)
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,7 @@ class Answered:
 
 def answered(*, half: str = "") -> Iterator[Answered]:
     """Give what is computed for every question of the set, or of one half of it."""
-    for row in read_rows(QUESTIONS):
-        if half not in ("", row["half"]):
-            continue
+    for row in rows_of(QUESTIONS, half=half):
         source = Source(1, row["text"], row["title"], row["language"])
         for entry in row["questions"]:
             question = asked(entry["question"], language=row["language"])
@@ -78,9 +74,7 @@ class Compared:
 
 def compared(*, half: str = "") -> Iterator[Compared]:
     """Give what the figures of every sentence of the set, or of one half of it, come to."""
-    for row in read_rows(QUESTIONS):
-        if half not in ("", row["half"]):
-            continue
+    for row in rows_of(QUESTIONS, half=half):
         figures = Figures(Source(1, row["text"], row["title"], row["language"]), today=TODAY)
         for entry in row["sentences"]:
             found = figures.contradiction(entry["sentence"], entry["question"])
@@ -117,9 +111,7 @@ def told(result: Computed, language: str) -> str:
 
 def table(answers: Iterable[Answered]) -> str:
     """Return the outcomes by half and kind, as Markdown."""
-    counted = Counter((each.half, each.kind, each.outcome) for each in answers)
-    lines = ["| half | asks for | questions | right | not computed | wrong |", "|---|---|---|---|---|---|"]
-    for half, kind in sorted({key[:2] for key in counted}):
-        right, left, wrong = (counted[half, kind, outcome] for outcome in ("right", "not computed", "wrong"))
-        lines.append(f"| {half} | {kind} | {right + left + wrong} | {right} | {left} | {wrong} |")
-    return "\n".join(lines)
+    return outcome_table(
+        ((each.half, each.kind, each.outcome) for each in answers), key="asks for",
+        kinds=("right", "not computed", "wrong"),
+    )

@@ -6,18 +6,14 @@ tuned on one half of the documents; the other half was not looked at meanwhile.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
-from eval.sets.json_lines import read_rows
+from eval.sets.halves import TODAY, outcome_table, rows_of
 from sourcier.services.gateway.clauses.ruling import Decision, Source, ruling
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "yes_no.jsonl"
-TODAY = date(2026, 11, 28)
-"""The day on which the documents were written: what they plan is to come."""
 WORDS: Mapping[str, frozenset[Decision]] = {
     "yes": frozenset({Decision.YES, Decision.YES_WITH_EXCEPTION}),
     "no": frozenset({Decision.NO, Decision.NO_WITH_EXCEPTION, Decision.REJECTED}),
@@ -48,9 +44,7 @@ class Ruled:
 
 def ruled(*, half: str = "") -> Iterator[Ruled]:
     """Give what the clauses say to every question of the set, or of one half of it."""
-    for row in read_rows(QUESTIONS):
-        if half not in ("", row["half"]):
-            continue
+    for row in rows_of(QUESTIONS, half=half):
         for entry in row["questions"]:
             found = ruling(entry["question"], [Source(1, row["text"], row["title"])], today=TODAY)
             yield Ruled(row["half"], row["document"], entry["question"], entry["answer"],
@@ -59,9 +53,6 @@ def ruled(*, half: str = "") -> Iterator[Ruled]:
 
 def table(answers: Iterable[Ruled]) -> str:
     """Return the outcomes by half and answer, as Markdown."""
-    counted = Counter((each.half, each.answer, each.outcome) for each in answers)
-    lines = ["| half | answer | questions | right | quoted | wrong |", "|---|---|---|---|---|---|"]
-    for half, answer in sorted({key[:2] for key in counted}):
-        right, quoted, wrong = (counted[half, answer, outcome] for outcome in ("right", "quoted", "wrong"))
-        lines.append(f"| {half} | {answer} | {right + quoted + wrong} | {right} | {quoted} | {wrong} |")
-    return "\n".join(lines)
+    return outcome_table(
+        ((each.half, each.answer, each.outcome) for each in answers), key="answer", kinds=("right", "quoted", "wrong")
+    )

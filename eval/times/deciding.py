@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eval.sentences.yes_no import WORDS
-from eval.times.families import TODAY, Asked, Document, Half
+from eval.sets.halves import TODAY
+from eval.times.families import Asked, Document, Half
 from sourcier.services.gateway.answering.in_force import InForce, judged
 from sourcier.services.gateway.clauses.ruling import Source, ruling
 from sourcier.services.gateway.events import RankedPassage

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from pathlib import Path
 
 from eval.sets import datasets
-from eval.sets.json_lines import read_rows
+from eval.sets.halves import rows_of
 from sourcier.services.index.times.document import DocumentTimes
 from sourcier.services.index.times.reading import times_of
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "in_force.jsonl"
-TODAY = date(2026, 11, 28)
-"""The day on which the documents were written: what they plan is to come."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class Half:
 
 def half(name: str) -> Half:
     """Return one half of the set, `tuned` or `held`."""
-    rows = [row for row in read_rows(QUESTIONS) if row["half"] == name]
+    rows = list(rows_of(QUESTIONS, half=name))
     pairs = [tuple(pair) for row in rows for pair in row["conflicts"]]
     decided = frozenset((first, second) for first, second, *undecided in pairs if not undecided)
     open_pairs = {(first, second) for first, second, *undecided in pairs if undecided}

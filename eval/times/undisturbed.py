@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from eval.sets.datasets import Dataset
+from eval.sets.halves import TODAY
 from eval.times.deciding import PASSAGES
-from eval.times.families import TODAY
 from eval.times.searching import words_index
 from sourcier.services.gateway.times.standing import standing
 from sourcier.services.gateway.times.statements import Candidate
