@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -217,18 +217,23 @@ class JetStream:
         if len(payload) > bytes_max:
             raise TooLarge(f"a message of {len(payload)} bytes for {address} is over {bytes_max}")
         sent = {"Nats-Msg-Id": message_id, telemetry.REQUEST_ID_KEY: telemetry.current_request_id(), **(headers or {})}
-        attributes = {
-            "messaging.system": "nats", "messaging.operation.name": "send", "messaging.operation.type": "send",
-            "messaging.destination.name": address, "messaging.message.id": message_id,
-        }
-        # Whatever lane and tenant: what a step is called has few values.
-        name = subjects.name_in(address, prefix=self.prefix)
-        with spans.span(f"send {name}".strip(), kind="producer", attributes=attributes):
+        with self._sending(address, message_id=message_id):
             if traceparent := spans.current().traceparent:
                 sent[TRACEPARENT_KEY] = traceparent
             await self._publish_when_room(
                 address, payload, sent, wait_seconds=FULL_WAIT_SECONDS if wait_seconds is None else wait_seconds
             )
+
+    def _sending(self, address: str, *, message_id: str) -> AbstractContextManager[object]:
+        """Return the step of a trace that sends a message; most calls have none, and build nothing for it."""
+        if not spans.current().recorded:
+            return nullcontext()
+        # Whatever lane and tenant: what a step is called has few values.
+        name = subjects.name_in(address, prefix=self.prefix)
+        return spans.span(f"send {name}".strip(), kind="producer", attributes={
+            "messaging.system": "nats", "messaging.operation.name": "send", "messaging.operation.type": "send",
+            "messaging.destination.name": address, "messaging.message.id": message_id,
+        })
 
     async def _publish_when_room(
         self, address: str, payload: bytes, headers: dict[str, str], *, wait_seconds: float

@@ -17,7 +17,6 @@ from statistics import fmean, pstdev
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.evidence.wording import Wording
 from sourcier.services.index.language import figures, names
-from sourcier.services.index.language.analyser import analyse_question
 from sourcier.services.index.language.recognition import recognise
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.search.question_terms import Term
@@ -185,13 +184,13 @@ class _Read:
         self.text = f"{context}\n{passage.text}"
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
         # What has an acronym's long form has the acronym, and the other way round.
-        equal = [(each, frozenset(analyse_question(each.written))) for each in entry.found.expansions]
+        equal = entry.found.expansions
         windows = [first | second for first, second in pairwise(pieces)] or pieces
         self.windows = [
-            window.union(*(own for each, own in equal if each.is_held_by(window))) for window in windows
+            window.union(*(each.own for each in equal if each.is_held_by(window))) for window in windows
         ]
         whole = frozenset[str]().union(*pieces)
-        self.text = "\n".join((self.text, *(each.written for each, _ in equal if each.is_held_by(whole))))
+        self.text = "\n".join((self.text, *(each.written for each in equal if each.is_held_by(whole))))
 
 
 def _lead(values: Sequence[float], others: Sequence[float]) -> float:

@@ -126,7 +126,9 @@ async def embedded_text(
     try:
         async with asyncio.timeout(deadline.remaining(EXPANDING_SECONDS_MAX)):
             async with database.transaction(tenant=tenant, read_only=True) as connection:
-                found = await find_expansions(connection, tenant=tenant, collections=collections, question=question)
+                found = await find_expansions(
+                    connection, tenant=tenant, collections=collections, question=question, long_forms=False
+                )
     except (ServiceError, TimeoutError) as error:
         reason = error.reason if isinstance(error, ServiceError) else DeadlineExceeded.reason
         telemetry.degradations_total.labels("acronyms", reason).inc()

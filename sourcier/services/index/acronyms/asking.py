@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.acronyms.forms import (
@@ -51,7 +52,7 @@ class Meaning:
     """Whether a text spells it out; False where a document has it for its title alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expansion:
     """One that a question has, and what else passages may have in its place."""
 
@@ -64,7 +65,12 @@ class Expansion:
     doubtful: bool = False
     """Whether it may as well be a word that looks alike: a pronounceable one in small letters."""
 
-    @property
+    @cached_property
+    def own(self) -> tuple[str, ...]:
+        """Return the stems of what the question has."""
+        return analyse_question(self.written)
+
+    @cached_property
     def pairs(self) -> tuple[tuple[Meaning, tuple[str, ...]], ...]:
         """Return each meaning with the stems that a passage may hold, all of them, for what the question has."""
         return tuple(
@@ -72,7 +78,7 @@ class Expansion:
             for meaning in self.meanings
         )
 
-    @property
+    @cached_property
     def alternatives(self) -> tuple[tuple[str, ...], ...]:
         """Return these stems, each tuple once."""
         return tuple(dict.fromkeys(stems for _, stems in self.pairs if stems))
@@ -129,8 +135,7 @@ def alternatives(
     weights: dict[str, float] = {}
     used: list[Expansion] = []
     for each in expansions:
-        own = analyse_question(each.written)
-        if each.doubtful and _is_a_word(each, own, frequencies):
+        if each.doubtful and _is_a_word(each, frequencies):
             continue
         if not each.is_short and not any(meaning.spelled for meaning in each.meanings) and not any(
             frequencies.get(stem, 0) for group in each.alternatives for stem in group
@@ -145,7 +150,7 @@ def alternatives(
             shares = {stem: inverse_document_frequency(frequencies.get(stem, 0), passages=passages) for stem in group}
             if each.is_short:
                 # Of an acronym that is a function word as well, CET or ARE, no passage is counted.
-                counts = [frequencies.get(stem, 0) for stem in own] or [
+                counts = [frequencies.get(stem, 0) for stem in each.own] or [
                     sum(meaning.documents for meaning in each.meanings)
                 ]
                 whole = sum(inverse_document_frequency(count, passages=passages) for count in counts)
@@ -157,8 +162,8 @@ def alternatives(
     return Alternatives(tuple(groups), weights, tuple(used))
 
 
-def _is_a_word(expansion: Expansion, own: Sequence[str], frequencies: Mapping[str, int]) -> bool:
-    passages = max((frequencies.get(stem, 0) for stem in own), default=0)
+def _is_a_word(expansion: Expansion, frequencies: Mapping[str, int]) -> bool:
+    passages = max((frequencies.get(stem, 0) for stem in expansion.own), default=0)
     return passages > WORD_PASSAGES_MAX * sum(meaning.documents for meaning in expansion.meanings)
 
 
@@ -181,14 +186,15 @@ class Asked:
 
 
 async def find_expansions(
-    connection: Connection, *, tenant: str, collections: Sequence[str], question: str
+    connection: Connection, *, tenant: str, collections: Sequence[str], question: str, long_forms: bool = True
 ) -> tuple[Expansion, ...]:
-    """Return the question's acronyms and long forms that the collections tell of."""
+    """Return the question's acronyms, and its `long_forms` where they are asked for, that the collections tell of."""
     asked = Asked.of(question)
-    if not asked.shorts and not asked.heads:
+    heads = list(asked.heads) if long_forms else []
+    if not asked.shorts and not heads:
         return ()
     cursor = await connection.execute(SELECT, {
-        "tenant": tenant, "names": list(collections), "shorts": list(asked.shorts), "heads": list(asked.heads),
+        "tenant": tenant, "names": list(collections), "shorts": list(asked.shorts), "heads": heads,
         "forms_max": LONG_FORMS_MAX, "documents_max": DOCUMENTS_COUNTED_MAX,
     })
     return expansions(asked, [(by_short, key, Meaning(*said)) for by_short, key, *said in await cursor.fetchall()])

@@ -70,9 +70,10 @@ def numbered(pages: Iterable[Page], limits: ParsingLimits, *, warnings: ReadingW
     known: set[str] = set()
     count = 0
     for page in pages:
-        new = [embedded for embedded in pictures_of(page, limits) if embedded.fingerprint not in known]
+        found = pictures_of(page, limits)
+        new = [embedded for embedded in found if embedded.fingerprint not in known]
         # What stands behind as many as are read of a page may stand before them on another.
-        read = [embedded for embedded in pictures_read(page, limits) if embedded.fingerprint not in known]
+        read = [embedded for embedded in found[:OF_PAGE_MAX] if embedded.fingerprint not in known]
         known.update(embedded.fingerprint for embedded in read)
         taken = read[: max(limits.pictures_max - count, 0)]
         warnings.add(

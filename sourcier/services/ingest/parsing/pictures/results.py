@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sourcier.services.ingest.parsing.parts import part_files
 from sourcier.services.ingest.parsing.pictures.described import Description, description_files
-from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage, RecognisedPicture
+from sourcier.services.ingest.parsing.scans.recognised import RecognisedPicture, recognised_pages
 
 TEXT_MIN = 3
 CONFIDENCE_MIN = 0.7
@@ -31,7 +30,7 @@ class PictureResults:
 
     def __init__(self, folder: Path) -> None:
         """Read the results of parts: pages of a PDF, or single pictures, by their number."""
-        pages = [RecognisedPage.from_bytes(path.read_bytes()) for path in part_files(folder)]
+        pages = list(recognised_pages(folder))
         self._errors = {page.number: page.error for page in pages if page.error}
         self._read: dict[str, RecognisedPicture] = {}
         for page in pages:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
-from sourcier.services.ingest.parsing.parts import part_files
 from sourcier.services.ingest.parsing.pdf.content.elements import Page
 from sourcier.services.ingest.parsing.pdf.pictures import PagePicture, is_picture
-from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
+from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage, recognised_pages
 from sourcier.services.ingest.parsing.scans.words import add_recognised
 from sourcier.services.ingest.reading_warnings import WarningCode
 
@@ -56,9 +55,3 @@ def nothing_found(pages: Sequence[Page], what: str) -> str:
     """Return why a document whose pages OCR read has no text."""
     error = next((page.unread for page in pages if page.unread), "")
     return f"No text could be read in {what}: {error}." if error else f"No text was found in {what}."
-
-
-def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
-    """Yield what OCR read, page by page."""
-    for path in part_files(folder):
-        yield RecognisedPage.from_bytes(path.read_bytes())

@@ -6,11 +6,13 @@ worker that takes over reads no page again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sourcier.services.ingest.parsing.parts import packed, unpacked
+from sourcier.services.ingest.parsing.parts import packed, part_files, unpacked
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Rule
 
 
@@ -122,6 +124,12 @@ class RecognisedPage:
             pictures=tuple(RecognisedPicture(Box(*box), *told) for box, *told in body["pictures"]),
             error=body["error"], asides=tuple(body["asides"]),
         )
+
+
+def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
+    """Yield what OCR read, part by part: pages, or single pictures."""
+    for path in part_files(folder):
+        yield RecognisedPage.from_bytes(path.read_bytes())
 
 
 def _rounded(lengths: tuple[float, ...]) -> list[float]:

@@ -17,7 +17,7 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.consuming import Delivery
 from sourcier.services.chassis.queue.jetstream import JetStream
-from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
+from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage, recognised_pages
 from sourcier.services.ingest.progress import Progress
 from sourcier.services.ingest.stages.by_parts.describing import Describing
 from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
@@ -56,14 +56,12 @@ class OcrStage(PartsStage):
     ) -> None:
         """Have the pictures described that stand on pages, or are the parts themselves."""
         if self._describing is not None:
-            parts = await self._parts(scanned, turn)
+            stored = await asyncio.gather(*(self._objects.get(self.key(scanned, number)) for number in turn))
+            parts = [RecognisedPage.from_bytes(part) for part in stored]
             await self._describing.describe(scanned, path, parts, attempt=delivery.attempt)
 
     async def add_further(self, scanned: events_pb2.DocumentScanned, folder: Path) -> None:
         """Put the descriptions beside the results."""
         if self._describing is not None:
-            await self._describing.collect(scanned, folder, await self._parts(scanned, scanned.pages))
-
-    async def _parts(self, scanned: events_pb2.DocumentScanned, numbers: Sequence[int]) -> list[RecognisedPage]:
-        stored = await asyncio.gather(*(self._objects.get(self.key(scanned, number)) for number in numbers))
-        return [RecognisedPage.from_bytes(part) for part in stored]
+            parts = await asyncio.to_thread(lambda: list(recognised_pages(folder)))
+            await self._describing.collect(scanned, folder, parts)
