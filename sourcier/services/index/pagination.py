@@ -52,12 +52,16 @@ def read_page_token(page_token: str, *, start: str) -> str:
 
 def make_page(items: Sequence[Item], *, page_size: int, key: Callable[[Item], str]) -> Page[Item]:
     """Cut `page_size` + 1 items, as queried, to a page that a client can receive."""
+    return cut(items, page_size=page_size, token=lambda item: uuid.UUID(key(item)).bytes)
+
+
+def cut(items: Sequence[Item], *, page_size: int, token: Callable[[Item], bytes]) -> Page[Item]:
+    """The same where the next page does not start behind an id alone: the `token` of its last item says where."""
     count = fitting(items, page_size=page_size)
     if len(items) <= count:
         return Page(tuple(items), "")
-    last = uuid.UUID(key(items[count - 1]))
-    token = base64.urlsafe_b64encode(last.bytes).rstrip(b"=").decode()
-    return Page(tuple(items[:count]), token)
+    told = base64.urlsafe_b64encode(token(items[count - 1])).rstrip(b"=").decode()
+    return Page(tuple(items[:count]), told)
 
 
 def fitting(items: Sequence[object], *, page_size: int) -> int:

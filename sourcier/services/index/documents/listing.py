@@ -117,11 +117,10 @@ async def list_documents(
     """.encode(), values)
     keys = {str(document_id): str(found) for document_id, found in await cursor.fetchall()}
     found = await get_documents(connection, tenant=tenant, document_ids=list(keys))
-    count = pagination.fitting(found, page_size=page_size)
-    if len(found) <= count:
-        return Page(tuple(found), "")
-    last = found[count - 1].document_id
-    return Page(tuple(found[:count]), _token(keys[last], last))
+    return pagination.cut(
+        found, page_size=page_size,
+        token=lambda document: uuid.UUID(document.document_id).bytes + keys[document.document_id].encode(),
+    )
 
 
 async def count_documents(connection: Connection, *, tenant: str, listed: Listed) -> int:
@@ -131,10 +130,6 @@ async def count_documents(connection: Connection, *, tenant: str, listed: Listed
     )
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
-
-
-def _token(key: str, document_id: str) -> str:
-    return base64.urlsafe_b64encode(uuid.UUID(document_id).bytes + key.encode()).rstrip(b"=").decode()
 
 
 def _read_token(page_token: str) -> tuple[str, str]:

@@ -122,12 +122,10 @@ async def list_units(
         connection, tenant=tenant, document_id=document_id, collection=collection, states=states,
         after_document=after_document, after_index=after_index, limit=page_size + 1,
     )
-    count = pagination.fitting(found, page_size=page_size)
-    if len(found) <= count:
-        return Page(tuple(found), "")
-    last = found[count - 1]
-    key = _KEY.pack(uuid.UUID(last.document_id).bytes, last.chunk_index)
-    return Page(tuple(found[:count]), base64.urlsafe_b64encode(key).rstrip(b"=").decode())
+    return pagination.cut(
+        found, page_size=page_size,
+        token=lambda unit: _KEY.pack(uuid.UUID(unit.document_id).bytes, unit.chunk_index),
+    )
 
 
 async def update_unit(
