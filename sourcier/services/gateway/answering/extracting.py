@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from prometheus_client import Counter
 
+from sourcier.services.gateway.answering import yes_no
 from sourcier.services.gateway.clauses.ruling import Decision, Source
 from sourcier.services.gateway.events import Citation, Extract, Token
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
@@ -17,7 +18,6 @@ from sourcier.services.gateway.evidence.source_terms import informing
 from sourcier.services.gateway.extracts.candidates import QUOTED_CHARACTERS_MAX, Sentence
 from sourcier.services.gateway.extracts.choosing import Chosen, choose
 from sourcier.services.gateway.findings import Finding
-from sourcier.services.gateway.phrases import Messages
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,7 @@ extracts_total = Counter(
 
 
 def extract_of(
-    question: str, passages: Sequence[Passage], clauses: ClauseCheck, messages: Messages, *, today: date,
-    may_answer: bool,
+    question: str, passages: Sequence[Passage], clauses: ClauseCheck, *, today: date, may_answer: bool
 ) -> Extract | None:
     """Return the sentence that answers a question best; None where none is sure to. Blocks for milliseconds.
 
@@ -41,7 +40,7 @@ def extract_of(
     """
     informed = [informing(passage) for passage in passages]
     if clauses.asks_yes_or_no:
-        return _of_ruling(clauses, passages, informed, messages)
+        return _of_ruling(clauses, passages, informed)
     chosen = choose(question, [
         Source(number, passage.text, "\n".join((passage.title, *passage.heading_path)))
         for number, passage in enumerate(informed, start=1)
@@ -72,7 +71,7 @@ def with_answer(found: Extract) -> Iterator[Extract | Token | Citation]:
 
 
 def _of_ruling(
-    clauses: ClauseCheck, passages: Sequence[Passage], informed: Sequence[Passage], messages: Messages
+    clauses: ClauseCheck, passages: Sequence[Passage], informed: Sequence[Passage]
 ) -> Extract | None:
     ruled = clauses.ruling
     if ruled is None or ruled.decision is not Decision.QUOTED:
@@ -82,10 +81,7 @@ def _of_ruling(
     spans = [span for span in (place.lead, (place.start, place.end)) if span is not None]
     shown = extract(" … ".join(text[start:end] for start, end in spans), text, characters_max=QUOTED_CHARACTERS_MAX)
     extracts_total.labels("yes_no", "false").inc()
-    return Extract(shown, (0, 0), "yes_no", 1.0, Citation(
-        place.number, passages[place.number - 1], True, Finding.SUPPORTED, None,
-        passage_span=(spans[0][0], place.end),
-    ))
+    return Extract(shown, (0, 0), "yes_no", 1.0, yes_no.citation(place, passages))
 
 
 def _citation(sentence: Sentence, passages: Sequence[Passage]) -> Citation:

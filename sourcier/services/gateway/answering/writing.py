@@ -112,7 +112,7 @@ class Writer:
         if self._extracts:
             with self._stopwatch.measure("extract"):
                 extract = await asyncio.to_thread(
-                    extract_of, self._query.question, self._passages, self._clauses, self._messages,
+                    extract_of, self._query.question, self._passages, self._clauses,
                     today=self._options.today, may_answer=self._options.extract_answers,
                 )
             for shown in () if extract is None else with_answer(extract):

@@ -60,7 +60,7 @@ def decided(clauses: ClauseCheck, passages: Sequence[Passage], messages: Message
     [place, *_] = ruled.places
     text, marker = _text(ruled.decision, clauses, place, messages), f" [{place.number}]"
     return [
-        Token(text), Token(marker, attached=True), _citation(place, passages, (0, len(text) + len(marker)))
+        Token(text), Token(marker, attached=True), citation(place, passages, (0, len(text) + len(marker)))
     ]
 
 
@@ -82,8 +82,8 @@ def quoted(
     ))
     further = dict.fromkeys(place.number for place in others if place.number != first.number)
     return [
-        Quoted(text, _citation(first, passages)),
-        *(_citation(place, passages) for place in others if place.number in further),
+        Quoted(text, citation(first, passages)),
+        *(citation(place, passages) for place in others if place.number in further),
     ]
 
 
@@ -92,7 +92,8 @@ def _text(decision: Decision, clauses: ClauseCheck, place: Place, messages: Mess
     return texts[decision].format(clause=clauses.quotation(place))
 
 
-def _citation(place: Place, passages: Sequence[Passage], sentence_span: tuple[int, int] = (0, 0)) -> Citation:
+def citation(place: Place, passages: Sequence[Passage], sentence_span: tuple[int, int] = (0, 0)) -> Citation:
+    """Return the citation of a clause, from the line that leads in to it on."""
     start = place.start if place.lead is None else place.lead[0]
     return Citation(
         marker=place.number, passage=passages[place.number - 1], attached=True, finding=Finding.SUPPORTED, score=None,

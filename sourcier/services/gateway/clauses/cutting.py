@@ -18,7 +18,7 @@ BEFORE_CHARACTERS_MAX = 300
 """Looked at before « et »; all of a long sentence at each would be quadratic."""
 
 _SENTENCE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*")
-_ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
+ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
 _TURN = re.compile(
     r",?\s(?:mais(?!\s(?:pas|non|jamais)\b)|tandis que|tandis qu['’]|alors que|alors qu['’]|en revanche|cependant|"
     r"toutefois|but(?!\snot\b)|whereas|while|however)\s|"
@@ -75,13 +75,13 @@ def clauses_of(text: str, context: str = "") -> list[Clause]:
         if sentence.endswith(":"):
             lead_in, items, goes_further = (start, end), 0, False
             continue
-        is_item = _ITEM.match(sentence) is not None
+        is_item = ITEM.match(sentence) is not None
         led = lead_in if (is_item or not items or goes_further) and items < LEAD_IN_ITEMS_MAX else None
         items, goes_further = items + 1, sentence.endswith((";", ","))
         if led is None:
             lead_in = None
         lead = "" if led is None else text[led[0] : led[1]].rstrip(": ") + " "
-        body = _ITEM.sub("", sentence, count=1) if is_item else sentence
+        body = ITEM.sub("", sentence, count=1) if is_item else sentence
         for place, part in enumerate(_parts(body)):
             tokens = tokens_of(lead + part)
             if not any(token.tells for token in tokens):

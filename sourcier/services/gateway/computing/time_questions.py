@@ -22,7 +22,7 @@ def duration(said: Said) -> Asked | None:
     if head is None:
         return None
     unit = head.group("unit") or head.group("unit_en") or ""
-    dates = days_in(said)
+    dates = days_in(said.typed)
     about = said.without(head.span(), *((each.start, each.end) for each in dates))
     limits = BETWEEN.search(said.plain) is not None
     if len(dates) == 2 and (limits or re.search(r"\bdu\b|\bde\b|\bfrom\b", said.plain)):
@@ -75,7 +75,7 @@ _AFTER = re.compile(r"\b(?:apres|a compter du|a partir du|suivant|after|from|ava
 def deadline(said: Said) -> Asked | None:
     """Return a question that asks by when something is due; None for another."""
     head = _BY_WHEN.search(said.plain)
-    dates = days_in(said)
+    dates = days_in(said.typed)
     if head is None or len(dates) != 1:
         return None
     [day] = dates

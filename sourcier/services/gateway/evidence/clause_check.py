@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from typing import TypeVar
 
 from prometheus_client import Counter
 
-from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
+from sourcier.services.gateway.clauses.agreement import Clauses, answered
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
-from sourcier.services.gateway.figures.agreement import Contradiction, Figures
+from sourcier.services.gateway.figures.agreement import Figures
 from sourcier.services.gateway.figures.readings import Source as FigureSource
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.index.search.passages import Passage
+
+Spoken = TypeVar("Spoken")
 
 QUOTED_CHARACTERS_MAX = 600
 
@@ -111,15 +114,10 @@ class ClauseCheck:
         return self._objection(Finding.UNDECIDED, "undecided", "", None if ruled is None else ruled.places[0])
 
     def _to_what_it_says(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
-        first: tuple[int, Disagreement] | None = None
-        for number in numbers:
-            found = self._clauses[number - 1].disagreement(sentence, self._question)
-            if found is None:
-                return None
-            first = first or (number, found)
-        if first is None:
+        spoken = _first(numbers, lambda number: self._clauses[number - 1].disagreement(sentence, self._question))
+        if spoken is None:
             return None
-        number, found = first
+        number, found = spoken
         return self._objection(
             Finding.CONTRADICTED, found.difference.value, difference_reason(found.difference, language=self._language),
             Place(number, found.start, found.end, found.lead),
@@ -127,15 +125,10 @@ class ClauseCheck:
 
     def _to_its_figures(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
         """Return what speaks against a sentence's figures: they are another row's, or in another unit."""
-        first: tuple[int, Contradiction] | None = None
-        for number in numbers:
-            found = self._figures[number - 1].contradiction(sentence, self._question)
-            if found is None:
-                return None
-            first = first or (number, found)
-        if first is None:
+        spoken = _first(numbers, lambda number: self._figures[number - 1].contradiction(sentence, self._question))
+        if spoken is None:
             return None
-        number, found = first
+        number, found = spoken
         return self._objection(
             Finding.CONTRADICTED, found.mismatch.value, mismatch_reason(found.mismatch, language=self._language),
             Place(number, found.start, found.end, found.lead),
@@ -156,6 +149,17 @@ class ClauseCheck:
         said = " ".join(said.split()).rstrip(" ;,")
         shown = extract(said, text, characters_max=QUOTED_CHARACTERS_MAX)
         return f"« {shown} »" if self._language == "fr" else f"“{shown}”"
+
+
+def _first(numbers: Sequence[int], look: Callable[[int], Spoken | None]) -> tuple[int, Spoken] | None:
+    """Return the first passage that speaks against a sentence, with what it says; None once one does not."""
+    first: tuple[int, Spoken] | None = None
+    for number in numbers:
+        found = look(number)
+        if found is None:
+            return None
+        first = first or (number, found)
+    return first
 
 
 def _above(passage: Passage) -> str:

@@ -53,7 +53,7 @@ class Wanted:
     one."""
 
 
-_DURATION_UNIT = (
+DURATION_UNIT = (
     r"(?:secondes?|minutes?|heures?|jours?|journees?|semaines?|mois|trimestres?|semestres?|ans?|annees?|siecles?|"
     r"seconds?|hours?|days?|weeks?|months?|quarters?|years?)"
 )
@@ -96,7 +96,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     )),
 )
 _UNIT = re.compile(r"\bcombien (?:de |d')(\w+(?: \w+)?)|\bhow many (\w+(?: \w+)?)|\bnombre (?:total )?(?:de |d')(\w+)")
-_DURATIONS = re.compile(_DURATION_UNIT)
+_DURATIONS = re.compile(DURATION_UNIT)
 _RANKS = tuple(map(lexicon.words, (
     "premier premiere premiers premieres 1 first", "deuxieme second seconde 2", "troisieme third 3",
     "dernier derniere derniers dernieres last latest", "seul seule seuls seules uniquement seulement only",

@@ -9,9 +9,9 @@ from itertools import takewhile
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
-from sourcier.services.gateway.extracts.asking import Kind
+from sourcier.services.gateway.extracts.asking import DURATION_UNIT, Kind
 from sourcier.services.index.language.stop_words import fold_in_place
-from sourcier.services.index.times.dates import dates_in
+from sourcier.services.index.times.dates import MONTH, dates_in
 
 _NUMBER_WORD = (
     "(?:une?|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingt|trente|"
@@ -22,10 +22,7 @@ _WRITTEN = rf"{_NUMBER_WORD}(?:[- ](?:et[- ])?{_NUMBER_WORD}){{0,5}}"
 _DIGITS = r"(?<![\d.,/-])\d{1,3}(?:[ \u00a0\u202f]\d{3}){1,4}(?:[.,]\d++)?|(?<![\d.,/-])\d++(?:[.,]\d++)?"
 _FIGURE = rf"(?:{_DIGITS}|\b{_WRITTEN})"
 _SCALE = r"(?:\s?(?:millions?|milliards?|billions?)(?:\s(?:de|d'))?)?+"
-_TIME_UNIT = (
-    r"(?:secondes?|minutes?|heures?|jours?|journees?|semaines?|mois|trimestres?|semestres?|ans?|annees?|siecles?|"
-    r"seconds?|hours?|days?|weeks?|months?|quarters?|years?)\b"
-)
+_TIME_UNIT = rf"{DURATION_UNIT}\b"
 _MONEY = r"(?:€|euros?\b|eur\b|\$|£|dollars?\b|francs?\b|livres?\b|pounds?\b)"
 _SHARE = r"(?:%|pour ?cent\b|percent\b)"
 _CLOCK = r"(?:h|heures?|:)\s?(?:\d\d)?+"
@@ -45,12 +42,11 @@ _FORMS: dict[Kind, re.Pattern[str]] = {
     Kind.NUMBER: re.compile(rf"{_FIGURE}{_SCALE}"),
 }
 _ARTICLES = frozenset({"un", "une"})
-_MONTHS = "|".join(sorted(lexicon.MONTHS, key=len, reverse=True))
 _DATE_PARTS = re.compile(
-    rf"\b\d{{1,2}}(?:er|st|nd|rd|th)?\s(?:of\s)?(?:{_MONTHS})\b(?:\s\d{{3,4}}\b)?|"
-    rf"\b(?:{_MONTHS})\s\d{{1,4}}\b|"
+    rf"\b\d{{1,2}}(?:er|st|nd|rd|th)?\s(?:of\s)?(?:{MONTH})\b(?:\s\d{{3,4}}\b)?|"
+    rf"\b(?:{MONTH})\s\d{{1,4}}\b|"
     rf"\b(?:{'|'.join((*lexicon.WEEKDAYS, *lexicon.WEEKDAYS_ENGLISH))})s?\b|"
-    rf"\b[ivx]++e siecle\b|\bannees \d{{2,4}}\b|\b(?:en|in|debut|fin|depuis|mois de|mois d')\s(?:{_MONTHS})\b|"
+    rf"\b[ivx]++e siecle\b|\bannees \d{{2,4}}\b|\b(?:en|in|debut|fin|depuis|mois de|mois d')\s(?:{MONTH})\b|"
     # The year of an old event stands without a century that the dates of documents have.
     r"(?<![\d.,/-])(?:1[0-8]|[5-9])\d\d(?![\d.,/%€-]|\s?(?:€|%|euros?|m\b|km\b|habitants))"
 )

@@ -13,10 +13,9 @@ from sourcier.services.gateway.clauses.cutting import Clause, clauses_of, subjec
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
+from sourcier.services.gateway.figures.tables import ITEM, ITEM_CHARACTERS_MAX
 from sourcier.services.gateway.figures.units import NONE
 
-ITEM_CHARACTERS_MAX = 300
-_ITEM = re.compile(r"\s*(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
 _KEY = re.compile(r"(?P<key>[^:.!?\n]{1,80}?)\s?:\s(?=\S)")
 _BREAK = re.compile(r"\s(?:et|and|contre|puis|ou)\s|[,;]\s|\s(?:à|a|to)\s(?=[\d£$€])")
 _OF = frozenset({"de", "du", "des", "d'", "of"})
@@ -57,7 +56,7 @@ def statements_in(
             lead = lead if stripped else ()
         elif stripped.endswith(":"):
             lead = tokens_of(stripped)
-        elif _ITEM.match(line) is not None or _is_pair(stripped):
+        elif ITEM.match(line) is not None or _is_pair(stripped):
             yield from _item(line, start, lead, language, clocks=clocks)
         else:
             lead = ()
@@ -74,7 +73,7 @@ def _item(
     line: str, start: int, lead: tuple[Token, ...], language: str, *, clocks: bool
 ) -> Iterator[Statement]:
     """Give the figure of « - adulte : 85 € »; an item of several figures is not read."""
-    mark = _ITEM.match(line)
+    mark = ITEM.match(line)
     body_at = mark.end() if mark is not None else 0
     body = line[body_at:]
     key = _KEY.match(body)

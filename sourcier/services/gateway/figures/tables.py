@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sourcier.services.gateway.clauses import cutting
+
 ROWS_MAX = 500
 COLUMNS_MAX = 100
 """A wider table is not read: a part of it would be summed up as the whole."""
@@ -77,9 +79,9 @@ def tables_in(text: str) -> list[Table]:
     return found
 
 
-_ITEM = re.compile(r"\s*(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s+")
+ITEM = re.compile(rf"\s*{cutting.ITEM.pattern}")
 _PAIR = re.compile(r"(?P<key>[^:|\n]{1,80}?)\s?:\s+(?P<value>\S[^\n]{0,120})$")
-_ITEM_CHARACTERS_MAX = 300
+ITEM_CHARACTERS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ def listings_in(text: str) -> list[Listing]:
     items: list[tuple[int, int]] = []
     caption, marked, start = "", False, 0
     for line in [*text.split("\n"), ""]:
-        mark = _ITEM.match(line)
-        is_item = bool(line.strip()) and len(line) <= _ITEM_CHARACTERS_MAX and not line.lstrip().startswith("|") and (
+        mark = ITEM.match(line)
+        is_item = bool(line.strip()) and len(line) <= ITEM_CHARACTERS_MAX and not line.lstrip().startswith("|") and (
             mark is not None or (not marked and _PAIR.match(line) is not None)
         )
         if is_item:
@@ -141,8 +143,8 @@ def goes_on(text: str, following: str) -> bool:
 
 
 def _is_item(line: str) -> bool:
-    return bool(line.strip()) and len(line) <= _ITEM_CHARACTERS_MAX and (
-        _ITEM.match(line) is not None or _PAIR.match(line) is not None
+    return bool(line.strip()) and len(line) <= ITEM_CHARACTERS_MAX and (
+        ITEM.match(line) is not None or _PAIR.match(line) is not None
     )
 
 

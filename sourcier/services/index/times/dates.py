@@ -19,15 +19,15 @@ MONTHS = {
 YEAR_MIN, YEAR_MAX = 1900, 2199
 
 _DAY = r"(?P<day>\d{1,2})(?:er|st|nd|rd|th)?"
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 YEAR = r"(?P<year>(?:19|20|21)\d\d)"
 # A figure that goes on before or behind is no date: « L. 2023-4 », « 1 2024 », « 2024 € ».
 _EDGE = r"(?<![\d.,/-])"
 _END = r"(?!\d|[.,/-]\d)"
 _FORMS = tuple(re.compile(form) for form in (
-    rf"{_EDGE}{_DAY}\s(?:of\s)?(?P<month>{_MONTH}),?\s{YEAR}{_END}",
-    rf"\b(?P<month>{_MONTH})\s{_DAY},?\s{YEAR}{_END}",
-    rf"\b(?P<month>{_MONTH})\s{YEAR}{_END}",
+    rf"{_EDGE}{_DAY}\s(?:of\s)?(?P<month>{MONTH}),?\s{YEAR}{_END}",
+    rf"\b(?P<month>{MONTH})\s{_DAY},?\s{YEAR}{_END}",
+    rf"\b(?P<month>{MONTH})\s{YEAR}{_END}",
     rf"{_EDGE}{YEAR}-(?P<month>\d\d)-(?P<day>\d\d){_END}",
     rf"{_EDGE}(?P<day>\d\d?)[./-](?P<month>\d\d?)[./-]{YEAR}{_END}",
 ))

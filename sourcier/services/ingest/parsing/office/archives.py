@@ -12,7 +12,7 @@ ENCRYPTED_FLAG = 0x1
 PROLOGUE_BYTES = 4096
 # A small archive may be one well-compressed sheet; the ratio only tells a bomb once there is something to unpack.
 _RATIO_FROM_BYTES = 32 * MEBIBYTE
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf")
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf")
 
 
 def check_archive(path: Path, limits: ParsingLimits, *, unread: frozenset[str] = frozenset()) -> None:
@@ -44,7 +44,7 @@ def check_sizes(archive: zipfile.ZipFile, packed_bytes: int, limits: ParsingLimi
             f"The file unpacks to {unpacked // MEBIBYTE:,} MiB; at most {limits.archive_bytes // MEBIBYTE:,} are read."
         )
     # Pictures are unpacked one by one, large ones not at all: a white one is no bomb, and a bomb costs itself alone.
-    drawn = sum(member.file_size for member in members if member.filename.lower().endswith(_PICTURES))
+    drawn = sum(member.file_size for member in members if member.filename.lower().endswith(PICTURE_ENDINGS))
     if unpacked - drawn > _RATIO_FROM_BYTES and unpacked - drawn > packed_bytes * limits.archive_ratio:
         raise DocumentTooCostly(
             f"The file unpacks to {unpacked // max(packed_bytes, 1):,} times its size, as a decompression bomb does."

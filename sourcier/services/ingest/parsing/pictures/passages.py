@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from sourcier.services.ingest.parsing.office.archives import PICTURE_ENDINGS
 from sourcier.services.ingest.parsing.pictures.results import PictureResult
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
 
 _ALTERNATIVE_CHARACTERS_MAX = 1_000
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".emf", ".wmf", ".svg")
+_SUFFIXES = (*PICTURE_ENDINGS, ".svg")
 
 
 def picture_text(result: PictureResult, *, number: int, page: int = 0, alternative: str = "") -> str:
