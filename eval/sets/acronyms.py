@@ -11,7 +11,6 @@ from sourcier.services.index.acronyms.forms import head_of
 from sourcier.services.index.acronyms.storing import columns, spelled_out
 
 ROWS = Path(__file__).parents[1] / "data" / "acronyms.jsonl"
-HALVES = ("seen", "held")
 
 
 def acronym_set(half: str = "") -> Dataset:

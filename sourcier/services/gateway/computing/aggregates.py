@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -23,10 +23,10 @@ from sourcier.services.gateway.figures.tables import ROWS_MAX
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit
 from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.language.stop_words import fold_in_place
-from sourcier.services.index.times.dates import MONTHS
+from sourcier.services.index.times.dates import MONTH
 
 _TIME_HEADER = re.compile(
-    rf"(?:{'|'.join(MONTHS)})\b.{{0,8}}|(?:t|q|s|trimestre|semestre|semaine|week|sem\.?|quarter)\s?\d{{1,2}}.{{0,8}}|"
+    rf"(?:{MONTH})\b.{{0,8}}|(?:t|q|s|trimestre|semestre|semaine|week|sem\.?|quarter)\s?\d{{1,2}}.{{0,8}}|"
     r"(?:19|20)\d\d|(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche).{0,4}"
 )
 
@@ -48,7 +48,7 @@ class Series:
 
 def series(asked: Asked, grids: Sequence[Grid]) -> Series | Doubt | None:
     """Return the figures that a question about all of them means; None where no table has them."""
-    words = tuple(token for token in wanted(asked.about))
+    words = wanted(asked.about)
     found: list[tuple[int, Series | Doubt]] = []
     if asked.operation is Operation.AVERAGE and any(_is_weighted(grid) for grid in grids):
         return Doubt.AMBIGUOUS
@@ -89,7 +89,7 @@ def _figures(each: Series) -> list[object]:
 
 
 def _column(
-    grid: Grid, words: Sequence[Token], asked: Asked, chosen_by: frozenset[str] = frozenset()
+    grid: Grid, words: Sequence[Token], asked: Asked, chosen_by: frozenset[str]
 ) -> tuple[int, int] | None:
     """Return how well a table fits and the column meant, -1 where several may be; None where none is."""
     rows = grid.row_forms | common_forms(grid) | chosen_by
@@ -234,12 +234,13 @@ def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doub
         rest = " ".join(token.text for token in words if not told(token, own) and token.text not in TOTALS)
         if not any(told(token, own) and not told(token, known) for token in words):
             continue
-        among = meant(grid, wanted(rest))
+        others = wanted(rest)
+        among = meant(grid, others)
         if isinstance(among, Doubt):
             found.append(among)
             continue
-        chosen = _column(grid, wanted(rest) or words, replace(asked, about=rest), among.forms)
-        if chosen is None and not wanted(rest) and len(grid.numeric) == 1:
+        chosen = _column(grid, others or words, asked, among.forms)
+        if chosen is None and not others and len(grid.numeric) == 1:
             chosen = (0, grid.numeric[0])
         if chosen is None:
             continue

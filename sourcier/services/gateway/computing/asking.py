@@ -43,7 +43,6 @@ class Asked:
     """What the figures have to measure, where the question tells."""
     limit: Quantity | None = None
     dates: tuple[date, ...] = ()
-    inclusive: bool = False
     direction: int = 0
     """1 where the question says that the figure rose or that the first is more, -1 for less."""
 
@@ -70,6 +69,6 @@ AMBIGUOUS_DATE = re.compile(r"(?<!\d)(?!(\d\d?)/\1/)(?:0?[1-9]|1[0-2])[/.-](?:0?
 BETWEEN = re.compile(r"\b(?:entre|between)\s")
 
 
-def days_in(said: Said) -> list[Dated]:
-    """Return the days that a question names."""
-    return [each for each in dates_in(said.typed) if each.period.start == each.period.end]
+def days_in(text: str) -> list[Dated]:
+    """Return the days that a text names."""
+    return [each for each in dates_in(text) if each.period.start == each.period.end]

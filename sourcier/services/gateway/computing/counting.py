@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from sourcier.services.gateway.clauses.tokens import tokens_of
-from sourcier.services.gateway.computing.aggregates import Series, series
+from sourcier.services.gateway.computing.aggregates import series
 from sourcier.services.gateway.computing.asking import Asked
 from sourcier.services.gateway.computing.restricting import common_forms, counted_rows, meant
 from sourcier.services.gateway.computing.results import Computed, Doubt, Doubtful, Operand, Place, place_of
@@ -42,7 +42,7 @@ def _over_a_limit(asked: Asked, grids: Sequence[Grid], *, language: str) -> Comp
     assert limit is not None
     if limit.unit is not NONE and limit.unit.comparable != found.unit.comparable:
         return None
-    if limit.unit is NONE and found.unit.symbol and not _names_rows(asked, found):
+    if limit.unit is NONE and found.unit.symbol and not wanted(asked.about):
         return None
     bound = limit.base if limit.unit is not NONE else limit.value * found.unit.factor
     chosen = [
@@ -54,10 +54,6 @@ def _over_a_limit(asked: Asked, grids: Sequence[Grid], *, language: str) -> Comp
         for each in (chosen or found.readings)
     )
     return Computed(asked.operation, operands, "", value=Decimal(len(chosen)), note="" if chosen else "none")
-
-
-def _names_rows(asked: Asked, found: Series) -> bool:
-    return bool(wanted(asked.about))
 
 
 def _rows(asked: Asked, grids: Sequence[Grid]) -> list[Computed | Doubtful]:

@@ -54,8 +54,9 @@ def named(
     everything = (*shared, *(token for thing in things for token in thing.words))
     totals = _totals(grids)
     candidates = [
-        [each for each in readings if _fits(each, thing, everything, totals)][:CANDIDATES_MAX] for thing in things
+        [each for each in readings if _fits(each, thing, totals)][:CANDIDATES_MAX] for thing in things
     ]
+    asked = frozenset[str]().union(*(token.forms for token in everything))
     size = 1
     for each in candidates:
         size *= len(each)
@@ -76,7 +77,7 @@ def named(
             units_differ = True
             continue
         key = tuple(each.source for each in chosen)
-        best.setdefault(key, []).append((_score(chosen, things, everything), chosen))
+        best.setdefault(key, []).append((_score(chosen, things, everything, asked), chosen))
     if not best:
         return Doubt.UNITS if units_differ else None
     return _settled(best)
@@ -105,9 +106,7 @@ def _values(chosen: Found) -> tuple[object, ...]:
     return tuple(each.quantity.same_as for each in chosen)
 
 
-_SKIPPED = lexicon.words(
-    "augmentation baisse hausse prix_de"
-)
+_SKIPPED = lexicon.words("augmentation baisse hausse")
 
 
 def _part(text: str) -> _Part:
@@ -123,9 +122,7 @@ def _totals(grids: Sequence[Grid]) -> frozenset[tuple[int, int, int]]:
     )
 
 
-def _fits(
-    reading: Reading, thing: _Part, everything: Sequence[Token], totals: frozenset[tuple[int, int, int]]
-) -> bool:
+def _fits(reading: Reading, thing: _Part, totals: frozenset[tuple[int, int, int]]) -> bool:
     """Return whether a figure may be that of a thing: all of its words are told, one of them by itself."""
     forms = reading.own | reading.head
     if not all(covers(token, reading.forms, reading.unit) for token in thing.words):
@@ -190,8 +187,11 @@ def _same_counted(chosen: Found) -> bool:
     return all(told(counted[0], other.forms) for other in counted[1:]) if counted else True
 
 
-def _score(chosen: Found, things: Sequence[_Part], everything: Sequence[Token]) -> int:
-    """Return how literally figures are named: their own words first, then the question's, then fewer others."""
+def _score(chosen: Found, things: Sequence[_Part], everything: Sequence[Token], asked: frozenset[str]) -> int:
+    """Return how literally figures are named: their own words first, then the question's, then fewer others.
+
+    `asked` are the forms of `everything`.
+    """
     total = 0
     for each, thing in zip(chosen, things, strict=True):
         forms = each.own | each.head
@@ -199,6 +199,5 @@ def _score(chosen: Found, things: Sequence[_Part], everything: Sequence[Token]) 
         total += 10 * sum(told(token, forms) for token in everything)
         if each.table >= 0:
             own = [token for token in tokens_of(each.label) if token.tells]
-            asked = frozenset().union(*(token.forms for token in everything)) if everything else frozenset[str]()
             total -= sum(not told(token, asked) for token in own)
     return total

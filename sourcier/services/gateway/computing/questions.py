@@ -106,7 +106,6 @@ _MOVES = re.compile(
 _FROM_TO = re.compile(r"\b(?:de|from)\s(?P<first>\S{1,12})\s(?:a|to)\s(?P<second>\S{1,12})$")
 _UP_WORD = re.compile(r"\b(?:augment|hausse|progress|accru|cru\b|croit|croissance|gr[eo]w|ris|rose\b|increas)")
 _DOWN_WORD = re.compile(r"\b(?:baiss|diminu|recul|chut|f[ae]ll|decreas|drop|reduc|reduit)")
-_NOUN_OF_MOVING = frozenset(("quel", "what"))
 
 
 def _growth(said: Said) -> Asked | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,16 +11,15 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
-from sourcier.services.gateway.computing.asking import AMBIGUOUS_DATE
+from sourcier.services.gateway.computing.asking import AMBIGUOUS_DATE, days_in
 from sourcier.services.gateway.computing.results import Place
 from sourcier.services.gateway.figures.readings import Source
 from sourcier.services.gateway.figures.words import forms_of
 from sourcier.services.index.language.stop_words import fold_in_place
-from sourcier.services.index.times.dates import MONTHS, dates_in
+from sourcier.services.index.times.dates import MONTH, MONTHS
 
-_MONTH = "|".join(MONTHS)
 _SHORT = re.compile(
-    rf"\b(?:du|from) (?P<day>\d{{1,2}})(?:er|st|nd|rd|th)?(?: (?P<month>{_MONTH}))? (?:au|to) (?=\d|[a-z])"
+    rf"\b(?:du|from) (?P<day>\d{{1,2}})(?:er|st|nd|rd|th)?(?: (?P<month>{MONTH}))? (?:au|to) (?=\d|[a-z])"
 )
 _CLOCK = r"\d{1,2}(?:\s?h(?:eures?)?(?:\s?\d{2})?|:\d{2})(?:\s?[ap]m)?|\d{1,2}\s?[ap]m"
 _HOURS = re.compile(rf"\b(?:de|entre|from|between) (?P<first>{_CLOCK}) (?:a|et|to|and) (?P<second>{_CLOCK})(?!\w)")
@@ -113,7 +112,7 @@ def births_in(source: Source, *, today: date) -> Iterator[Event]:
         if len(births) != 1 or births[0].group() in ("nes", "nees"):
             continue
         [born] = births
-        dates = [each for each in dates_in(text) if each.period.start == each.period.end and each.start >= born.end()]
+        dates = [each for each in days_in(text) if each.start >= born.end()]
         if not dates or dates[0].start - born.end() > 12:
             continue
         who = _who(text[: born.start()], clause)
@@ -151,7 +150,7 @@ def _facts(source: Source, *, today: date, plain: bool = True) -> Iterator[tuple
 
 def _days(text: str, folded: str) -> tuple[tuple[date, date], str] | None:
     """Return the two days of « du 3 au 14 mars 2025 », « commence le … et se termine le … »."""
-    found = [each for each in dates_in(text) if each.period.start == each.period.end]
+    found = days_in(text)
     short = _SHORT.search(folded)
     if short is not None and len(found) == 1 and found[0].start == short.end():
         last = found[0].period.start
@@ -183,7 +182,7 @@ def ends_in(source: Source, *, today: date) -> Iterator[Span]:
     for group in clauses.values():
         sentence = source.text[group[0][0].start : group[0][0].end]
         folded = fold_in_place(sentence)
-        found = [each for each in dates_in(sentence) if each.period.start == each.period.end]
+        found = days_in(sentence)
         begins, ends = _BEGINS.search(folded), _ENDS.search(folded)
         if begins is None or ends is None or len(found) != 2 or not begins.end() <= found[0].start <= ends.start():
             continue
@@ -205,8 +204,3 @@ def _minutes(text: str) -> int | None:
     if match.group("half") == "pm" and hour < 12:
         hour += 12
     return hour * 60 + minute if hour <= 24 and minute < 60 else None
-
-
-def told_of(words: Sequence[Token], forms: frozenset[str]) -> int:
-    """Return how many of the words are told."""
-    return sum(not token.forms.isdisjoint(forms) for token in words)

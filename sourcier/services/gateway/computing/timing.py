@@ -16,11 +16,9 @@ from sourcier.services.gateway.computing.time_spans import Span, births_in, ends
 from sourcier.services.gateway.figures.quantities import Quantity
 from sourcier.services.gateway.figures.readings import Reading, Source, covers, read, wanted
 from sourcier.services.gateway.figures.showing import amount, clock, day_text
-from sourcier.services.gateway.figures.units import DAYS, YEARS, Kind, Unit
+from sourcier.services.gateway.figures.units import DAYS, YEARS, Kind
 from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.language.stop_words import fold_in_place
-
-MONTHS_UNIT = Unit("mois", Kind.TIME)
 
 
 def compute(
@@ -128,8 +126,10 @@ def _deadline(asked: Asked, sources: Sequence[Source], *, today: date, language:
     found: list[Reading] = []
     for source in sources:
         found += [each for each in read(source, today=today)[0] if each.unit.kind is Kind.TIME]
-    scored = [(_told(each, words), each) for each in found if each.table < 0]
-    fitting = [each for missing, each in scored if not missing]
+    fitting = [
+        each for each in found
+        if each.table < 0 and all(covers(token, each.forms, each.unit) for token in words)
+    ]
     if not fitting or not words:
         return None
     if len({each.quantity.same_as for each in fitting}) > 1:
@@ -170,11 +170,6 @@ def _runs(reading: Reading, source: Source, words: Sequence[Token]) -> int | Non
         # « 15 jours après la clôture »: the day that the question gives may be another.
         return None
     return -1 if begins.group("before") else 1
-
-
-def _told(reading: Reading, words: Sequence[Token]) -> int:
-    """Return how many of the words a clause lacks."""
-    return sum(not covers(token, reading.forms, reading.unit) for token in words)
 
 
 def _later(

@@ -15,6 +15,7 @@ from datetime import date
 from functools import partial
 
 from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses.cutting import ITEM
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.ruling import Source
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, has, tokens_of, told_by
@@ -55,7 +56,6 @@ said of several things."""
 _WORD = re.compile(r"\w+")
 _ENDINGS = frozenset(".!;:…»”)%€0123456789")
 """What a line ends with that is no heading."""
-_ITEM = re.compile(r"(?:[-*•–—◦▪·]|\(?(?:\d{1,3}|[a-z])[.)°])\s")
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,10 @@ class Chosen:
         )
 
 
-def choose(
-    question: str, sources: Sequence[Source], *, today: date, score_min: float = SCORE_MIN
-) -> Chosen | None:
+def choose(question: str, sources: Sequence[Source], *, today: date) -> Chosen | None:
     """Return the sentence of the passages, best first, that answers a question; None where none is sure to."""
     best = ranked(question, sources, today=today, count=RIVALS_MAX)
-    if not best or best[0].score < score_min or any(_are_rivals(best[0], other) for other in best[1:]):
+    if not best or best[0].score < SCORE_MIN or any(_are_rivals(best[0], other) for other in best[1:]):
         return None
     if best[0].outdone > OUTDONE_MAX:
         return None
@@ -272,7 +270,7 @@ def _is_heading(said: str, sentence: Sentence, source: Source) -> bool:
         return False
     plain = said.strip(" #*")
     return plain in source.context.split("\n") or (
-        sentence.lead is None and said.rstrip(" *_")[-1:] not in _ENDINGS and not _ITEM.match(said)
+        sentence.lead is None and said.rstrip(" *_")[-1:] not in _ENDINGS and not ITEM.match(said)
     )
 
 

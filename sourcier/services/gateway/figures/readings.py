@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -33,8 +34,6 @@ class Source:
     language: str = "fr"
     cut: bool = False
     """Whether a table of it may go on in a chunk that was not found."""
-    family: str = ""
-    """Its document."""
 
 
 @dataclass(frozen=True)
@@ -236,11 +235,10 @@ def covers(token: Token, forms: frozenset[str], unit: Unit) -> bool:
         return True
     if token.text in ("temperature", "temperatures") and unit.kind is Kind.TEMPERATURE:
         return True
-    if any(token.text == word for word in _unit_words(unit)):
-        return True
-    return token.text in NEUTRAL
+    return token.text in _unit_words(unit) or token.text in NEUTRAL
 
 
+@lru_cache(maxsize=1_024)
 def _unit_words(unit: Unit) -> frozenset[str]:
     words = fold_in_place(f"{unit.symbol} {unit.qualifier}").replace("/", " ").split()
     names = {"€": ("euro", "euros"), "%": ("pour", "pourcentage", "pourcent", "cent", "percentage", "percent"),
