@@ -87,6 +87,11 @@ function rightName(right: AccessRight, words: AccessWords): string {
   }
 }
 
+/** Tells whether a key still lets somebody in. */
+export function isUsable(key: ApiKey): boolean {
+  return !key.revokedAt && !isExpired(key);
+}
+
 export function isExpired(key: ApiKey): boolean {
   return key.expiresAt !== undefined && Number(key.expiresAt.seconds) * 1000 < Date.now();
 }
@@ -108,7 +113,7 @@ function Giving({ keys, onClose, onDone }: { keys: ApiKey[]; onClose: () => void
   const name = useSignal("");
   const collection = useSignal(collections.value.some((each) => each.name === chosen.value) ? chosen.value : collections.value[0]?.name ?? "");
   const right = useSignal<keyof typeof RIGHTS>("read");
-  const useful = keys.filter((key) => !key.revokedAt && !isExpired(key));
+  const useful = keys.filter(isUsable);
   const kinds = (Object.keys(words.whoKinds) as Kind[]).filter((each) => each !== "key" || useful.length > 0);
   const give = async () => {
     try {

@@ -6,8 +6,9 @@ import { dateTime, t } from "../i18n";
 import { copy } from "../ui/copying";
 import { Confirm, Dialog } from "../ui/Dialog";
 import { Icon } from "../ui/icons";
+import { switched } from "../ui/lists";
 import { notify, notifyError } from "../ui/notices";
-import { granteeName, isExpired } from "./Grants";
+import { granteeName, isExpired, isUsable } from "./Grants";
 import { type AccessWords, accessWords } from "./words";
 
 const ROLES = { reader: AccountRole.READER, writer: AccountRole.WRITER, manager: AccountRole.MANAGER, operator: AccountRole.OPERATOR } as const;
@@ -29,7 +30,7 @@ export function Keys({ keys, onChange }: { keys: ApiKey[] | null; onChange: () =
       notifyError(error);
     }
   };
-  const useful = (keys ?? []).filter((key) => !key.revokedAt && !isExpired(key));
+  const useful = (keys ?? []).filter(isUsable);
   const past = (keys ?? []).filter((key) => !useful.includes(key));
   return (
     <section class="card" aria-label={words.keys}>
@@ -84,7 +85,7 @@ function NewKey({ onClose, onDone }: { onClose: () => void; onDone: () => void }
       notifyError(error);
     }
   };
-  const take = (wanted: string) => (picked.value = picked.value.includes(wanted) ? picked.value.filter((each) => each !== wanted) : [...picked.value, wanted]);
+  const take = (wanted: string) => (picked.value = switched(picked.value, wanted));
   if (secret.value) return <Secret secret={secret.value} words={words} onClose={onClose} />;
   return (
     <Dialog title={words.newKey} onClose={onClose}>

@@ -10,9 +10,9 @@ const french = {
   right: "Droit", rights: { read: "Lire", write: "Lire et remplir", manage: "Gérer", conversations: "Voir les conversations des autres" },
   rightHints: {
     read: "Chercher, poser des questions, ouvrir les documents", write: "Aussi ajouter, corriger et supprimer des documents",
-    manage: "Aussi changer la collection, valider des réponses, donner des droits", conversations: "Pour les opérateurs seulement",
+    manage: "Aussi changer la collection, valider des réponses, donner des droits",
   },
-  collection: "Collection", by: "Donné par", when: "Le", remove: "Reprendre",
+  collection: "Collection", by: "Donné par", remove: "Reprendre",
   removeNamed: (who: string, what: string) => `Reprendre le droit « ${what} » de ${who}`,
   removeAsk: (who: string, what: string, where: string) => `Reprendre à ${who} le droit « ${what} » sur ${where} ? Cela compte tout de suite.`,
   given: "Le droit est donné.", taken: "Le droit est repris.",
@@ -41,9 +41,9 @@ const english: Widened<typeof french> = {
   right: "Right", rights: { read: "Read", write: "Read and fill", manage: "Manage", conversations: "See the conversations of others" },
   rightHints: {
     read: "Search, ask, open documents", write: "Also add, correct and delete documents",
-    manage: "Also change the collection, validate answers, give rights", conversations: "For operators alone",
+    manage: "Also change the collection, validate answers, give rights",
   },
-  collection: "Collection", by: "Given by", when: "On", remove: "Take back",
+  collection: "Collection", by: "Given by", remove: "Take back",
   removeNamed: (who, what) => `Take the right “${what}” back from ${who}`,
   removeAsk: (who, what, where) => `Take the right “${what}” on ${where} back from ${who}? It counts at once.`,
   given: "The right is given.", taken: "The right is taken back.",

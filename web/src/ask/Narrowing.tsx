@@ -3,6 +3,7 @@ import { FacetPanel } from "../filter/FacetPanel";
 import { FilterChips } from "../filter/FilterChips";
 import { filterWords } from "../filter/words";
 import { Icon } from "../ui/icons";
+import { switched } from "../ui/lists";
 import { everywhere, narrowed, others } from "./scope";
 
 /** What a question is narrowed to: the chips, and the values to choose from while `open`. */
@@ -10,7 +11,7 @@ export default function Narrowing({ id, open, collection }: { id: string; open: 
   const words = filterWords();
   const names = collection ? [] : collectionNames().filter((name) => name !== chosen.value);
   const scope = collection ? { collection } : everywhere.value ? { collection: "", allCollections: true } : { collection: chosen.value, collections: others.value };
-  const take = (name: string) => (others.value = others.value.includes(name) ? others.value.filter((each) => each !== name) : [...others.value, name]);
+  const take = (name: string) => (others.value = switched(others.value, name));
   const extra = everywhere.value ? [] : others.value.filter((name) => names.includes(name));
   return (
     <div class="narrowing">

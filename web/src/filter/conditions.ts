@@ -1,6 +1,7 @@
 /** What documents are narrowed to, as a person chooses it, and as the contract says it. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ConditionSchema } from "../gen/sourcier/gateway/v1/answer_pb";
+import { switched } from "../ui/lists";
 
 export interface Chosen {
   /** By field, the values of which one has to be met. */
@@ -26,9 +27,7 @@ export function countOf(chosen: Chosen): number {
 
 /** Takes a value in, or out again. */
 export function toggled(chosen: Chosen, field: string, value: string): Chosen {
-  const before = chosen.values[field] ?? [];
-  const values = before.includes(value) ? before.filter((each) => each !== value) : [...before, value];
-  return { ...chosen, values: { ...chosen.values, [field]: values } };
+  return { ...chosen, values: { ...chosen.values, [field]: switched(chosen.values[field] ?? [], value) } };
 }
 
 /** Returns the condition; undefined where nothing is chosen. `without` leaves a field out, to count what else it has. */

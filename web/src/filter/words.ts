@@ -2,7 +2,7 @@ import { type Language, said } from "../i18n";
 import type { Widened } from "../i18n/words";
 
 const french = {
-  title: "Filtrer", none: "Rien à filtrer ici.", clear: "Tout effacer", from: "Du", until: "Au", dates: "Date du document",
+  title: "Filtrer", clear: "Tout effacer", from: "Du", until: "Au", dates: "Date du document",
   more: (count: number) => `${count} de plus`, fewer: "Moins", remove: (what: string) => `Retirer le filtre ${what}`,
   chosen: "Filtres choisis", pair: (field: string, value: string) => `${field} : ${value}`, since: (day: string) => `depuis ${day}`, before: (day: string) => `jusqu’à ${day}`,
   between: (from: string, until: string) => `du ${from} au ${until}`, everywhere: "Toutes les collections", alsoIn: "Chercher aussi dans",
@@ -19,7 +19,7 @@ const french = {
 };
 
 const english: Widened<typeof french> = {
-  title: "Filter", none: "Nothing to filter by here.", clear: "Clear all", from: "From", until: "To", dates: "Date of the document",
+  title: "Filter", clear: "Clear all", from: "From", until: "To", dates: "Date of the document",
   more: (count) => `${count} more`, fewer: "Fewer", remove: (what) => `Remove the filter ${what}`,
   chosen: "Chosen filters", pair: (field, value) => `${field}: ${value}`, since: (day) => `since ${day}`, before: (day) => `until ${day}`,
   between: (from, until) => `from ${from} to ${until}`, everywhere: "All collections", alsoIn: "Also search in",

@@ -1,0 +1,1 @@
+function e(e,t){return e.includes(t)?e.filter(e=>e!==t):[...e,t]}export{e as t};
