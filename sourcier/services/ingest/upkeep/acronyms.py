@@ -11,11 +11,11 @@ import logging
 
 from prometheus_client import Counter
 
-from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.index.acronyms import storing
+from sourcier.services.ingest.upkeep.reading import keep_reading
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,6 @@ DOCUMENTS_MAX = 10
 """Documents of one transaction: a long one takes a second."""
 PAUSE_SECONDS = 0.2
 """Between two of them, so that a large index that comes from an earlier release leaves room for what is ingested."""
-LOOK_SECONDS = 1.0
-"""Between two looks whether there is anything to do."""
 
 documents_read_total = Counter(
     "sourcier_documents_read_for_acronyms_total", "Documents whose acronyms were read beside their commit."
@@ -40,14 +38,13 @@ class AcronymReading:
         self._database = database
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Read what there is to read until told to stop; an outage is waited out."""
-        while not stopping.is_set():
-            try:
-                while await self.read() == DOCUMENTS_MAX and not stopping.is_set():
-                    await first_of(stopping, seconds=PAUSE_SECONDS)
-            except ServiceError as error:
-                logger.warning("documents' acronyms are not read, once more: %s", error)
-            await first_of(stopping, seconds=LOOK_SECONDS)
+        """Read what there is to read until told to stop."""
+        await keep_reading(self.read_all, what="acronyms", stopping=stopping)
+
+    async def read_all(self, stopping: asyncio.Event) -> None:
+        """Read all that there is to read."""
+        while await self.read() == DOCUMENTS_MAX and not stopping.is_set():
+            await first_of(stopping, seconds=PAUSE_SECONDS)
 
     async def read(self) -> int:
         """Read documents that these rules did not read yet; return how many, `DOCUMENTS_MAX` at most."""

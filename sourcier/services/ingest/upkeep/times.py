@@ -12,11 +12,11 @@ import logging
 
 from prometheus_client import Counter
 
-from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.failpoints import failpoint
 from sourcier.services.chassis.lifecycle import first_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.index.times import relations, storing
+from sourcier.services.ingest.upkeep.reading import keep_reading
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +24,6 @@ DOCUMENTS_MAX = 100
 """Documents of one transaction, about a fifth of a second."""
 PAUSE_SECONDS = 0.5
 """Between two of them, so that a large index that comes from an earlier release leaves room for what is ingested."""
-LOOK_SECONDS = 1.0
-"""Between two looks whether there is anything to do."""
 
 documents_dated_total = Counter(
     "sourcier_documents_dated_total", "Documents whose dates were read beside their commit: they were there before."
@@ -41,13 +39,8 @@ class TimesReading:
         self._database = database
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Do what there is to do until told to stop; an outage is waited out."""
-        while not stopping.is_set():
-            try:
-                await self.read_all(stopping)
-            except ServiceError as error:
-                logger.warning("documents' dates are not read, once more: %s", error)
-            await first_of(stopping, seconds=LOOK_SECONDS)
+        """Do what there is to do until told to stop."""
+        await keep_reading(self.read_all, what="dates", stopping=stopping)
 
     async def read_all(self, stopping: asyncio.Event) -> None:
         """Do all that there is to do."""
