@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.clauses.tokens import Token
 from sourcier.services.gateway.computing.asking import Asked, Operation
 from sourcier.services.gateway.computing.restricting import Meant, common_forms, meant
 from sourcier.services.gateway.computing.results import Doubt
@@ -21,7 +21,7 @@ from sourcier.services.gateway.figures.readings import (
 from sourcier.services.gateway.figures.row_roles import Role, sums_up
 from sourcier.services.gateway.figures.tables import ROWS_MAX
 from sourcier.services.gateway.figures.units import NONE, Kind, Unit
-from sourcier.services.gateway.figures.words import forms_of, told
+from sourcier.services.gateway.figures.words import told
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import MONTH
 
@@ -96,7 +96,7 @@ def _column(
     fitting: list[tuple[int, int]] = []
     for column in grid.numeric:
         unit = _unit(grid, column)
-        head = forms_of(tokens_of(grid.table.header[column]))
+        head = grid.header_forms[column]
         if asked.kind is not None and unit.kind is not asked.kind:
             continue
         if asked.limit is not None and asked.limit.unit is not NONE and unit.comparable != asked.limit.unit.comparable:
@@ -131,7 +131,7 @@ def _may_be(grid: Grid, column: int, asked: Asked, words: Sequence[Token], rows:
     unit = _unit(grid, column)
     if asked.kind is not None:
         return unit.kind is asked.kind
-    head = forms_of(tokens_of(grid.table.header[column]))
+    head = grid.header_forms[column]
     return all(covers(token, rows | head | grid.around, unit) for token in words)
 
 
@@ -173,8 +173,8 @@ def _across(grid: Grid, words: Sequence[Token]) -> Series | Doubt | None:
     rows = grid.row_forms | grid.around
     named = [
         row for row in range(len(grid.table.rows))
-        if any(told(token, forms_of(tokens_of(grid.label(row)))) and not told(token, rows) for token in words)
-        and all(covers(token, forms_of(tokens_of(grid.label(row))) | rows, _unit(grid, grid.numeric[0]))
+        if any(told(token, grid.label_forms[row]) and not told(token, rows) for token in words)
+        and all(covers(token, grid.label_forms[row] | rows, _unit(grid, grid.numeric[0]))
                 for token in words)
     ]
     if not named:
@@ -217,10 +217,10 @@ def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doub
     found: list[tuple[Reading, Series] | Doubt] = []
     for grid in grids:
         known = grid.row_forms | grid.around | frozenset().union(*(
-            forms_of(tokens_of(grid.table.header[column])) for column in grid.numeric
+            grid.header_forms[column] for column in grid.numeric
         ))
         scored = [
-            (sum(told(token, forms_of(tokens_of(grid.label(row)))) for token in words), row)
+            (sum(told(token, grid.label_forms[row]) for token in words), row)
             for row in range(len(grid.table.rows)) if grid.role(row) is Role.DATA
         ]
         most = max((score for score, _ in scored), default=0)
@@ -230,7 +230,7 @@ def member(asked: Asked, grids: Sequence[Grid]) -> tuple[Reading, Series] | Doub
         if len(rows) > 1:
             found.append(Doubt.AMBIGUOUS)
             continue
-        own = forms_of(tokens_of(grid.label(rows[0])))
+        own = grid.label_forms[rows[0]]
         rest = " ".join(token.text for token in words if not told(token, own) and token.text not in TOTALS)
         if not any(told(token, own) and not told(token, known) for token in words):
             continue

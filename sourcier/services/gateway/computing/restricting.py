@@ -37,7 +37,7 @@ def counted_rows(grid: Grid) -> list[int]:
 
 def common_forms(grid: Grid) -> frozenset[str]:
     """Return the forms that all of the rows' names have: « Tranche A », « Tranche B »."""
-    rows = [forms_of(tokens_of(grid.label(row))) for row in counted_rows(grid)]
+    rows = [grid.label_forms[row] for row in counted_rows(grid)]
     return frozenset.intersection(*rows) if len(rows) > 1 else frozenset()
 
 
@@ -47,7 +47,7 @@ def meant(grid: Grid, words: Sequence[Token]) -> Meant | Doubt:
     rows = frozenset(every)
     forms: frozenset[str] = frozenset()
     above = grid.row_forms | grid.around
-    measured = frozenset().union(*(forms_of(tokens_of(grid.table.header[column])) for column in grid.numeric))
+    measured = frozenset().union(*(grid.header_forms[column] for column in grid.numeric))
     for token in words:
         if token.text in NEUTRAL or (told(token, measured) and token.text in MONEY_WORDS | TIME_WORDS):
             continue
@@ -101,7 +101,7 @@ def _of_a_column(token: Token, grid: Grid, every: Sequence[int], measured: froze
     if told(token, measured) or told(token, grid.row_forms):
         return False
     for place in range(1, grid.table.width):
-        if place in grid.numeric or not told(token, forms_of(tokens_of(grid.table.header[place]))):
+        if place in grid.numeric or not told(token, grid.header_forms[place]):
             continue
         if len({text for row in every for at, text in _named_cells(grid, row) if at == place}) > 1:
             return True

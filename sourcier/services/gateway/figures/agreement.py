@@ -210,8 +210,8 @@ def _in_table(
     What the question names counts beside what the sentence does, and never alone.
     """
     grid = next(each for each in grids if (each.source.number, each.number) == (reading.source, reading.table))
-    rows = _forms_by_place({each: grid.label(each) for each in range(len(grid.table.rows))})
-    columns = _forms_by_place({each: grid.table.header[each] for each in grid.numeric})
+    rows = dict(enumerate(grid.label_forms))
+    columns = {each: grid.header_forms[each] for each in grid.numeric}
     if not any(_scores(names, tokens) for names in (rows, columns) for tokens in tiers):
         return None
     row = _named(reading.row, rows, (*tiers, *asked))
@@ -222,10 +222,6 @@ def _in_table(
     if meant is None or meant.quantity.same_as == reading.quantity.same_as:
         return None
     return _at(Mismatch.SUBJECT, meant)
-
-
-def _forms_by_place(names: Mapping[int, str]) -> dict[int, frozenset[str]]:
-    return {place: forms_of(tokens_of(name)) for place, name in names.items()}
 
 
 def _named(own: int, names: Mapping[int, frozenset[str]], tiers: Sequence[tuple[Token, ...]]) -> int:

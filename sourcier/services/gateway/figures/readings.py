@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -94,7 +94,21 @@ class Grid:
 
     def at(self, row: int, column: int) -> Reading | None:
         """Return the figure of a cell."""
-        return next((each for each in self.readings if (each.row, each.place) == (row, column)), None)
+        return self._by_place.get((row, column))
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[int, int], Reading]:
+        return {(each.row, each.place): each for each in self.readings}
+
+    @cached_property
+    def label_forms(self) -> tuple[frozenset[str], ...]:
+        """The forms of what each row is called."""
+        return tuple(forms_of(tokens_of(self.label(row))) for row in range(len(self.table.rows)))
+
+    @cached_property
+    def header_forms(self) -> tuple[frozenset[str], ...]:
+        """The forms of each column's name."""
+        return tuple(forms_of(tokens_of(name)) for name in self.table.header)
 
     def label(self, row: int) -> str:
         """Return what a row is called."""
