@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from eval.retrieval.encoding import EncodedCorpus, EncodedQuestions, FloatArray,
 from eval.sets.datasets import Dataset
 from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from sourcier.services.index.acronyms.asking import Expansion, alternatives
-from sourcier.services.index.language.analyser import analyse_question
-from sourcier.services.index.lexical.bm25 import question_weights
+from sourcier.services.index.language.analyser import Analysis, analyse_question
+from sourcier.services.index.lexical.bm25 import passage_weights, question_weights
 from sourcier.services.index.search.fusion import RANK_CONSTANT
 
 DEPTH = 100
@@ -131,6 +131,11 @@ class OfflineSearch:
 
 class LexicalIndex:
     """BM25 over an encoded set, exact."""
+
+    @classmethod
+    def of(cls, analyses: Sequence[Analysis]) -> Self:
+        """Invert passages as the index analyses them."""
+        return cls([passage_weights(each) for each in analyses], [frozenset(each.frequencies) for each in analyses])
 
     def __init__(self, words: Sequence[Mapping[int, float]], stems: Sequence[Iterable[str]]) -> None:
         """Invert the chunks' words: their weights by dimension, and their stems."""

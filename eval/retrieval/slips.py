@@ -8,17 +8,13 @@ from eval.retrieval.offline import LexicalIndex
 from eval.sets.datasets import Dataset, Question
 from eval.sets.slips import KINDS, slipped
 from sourcier.services.index.language.analyser import analyse_passage
-from sourcier.services.index.lexical.bm25 import passage_weights
 
 LIMIT = 20
 
 
 def measure_slips(dataset: Dataset) -> str:
     """Return a table of nDCG@10: as the questions are, and with a word of six letters or more written wrongly."""
-    analyses = [analyse_passage(passage.title, passage.text) for passage in dataset.passages]
-    index = LexicalIndex(
-        [passage_weights(each) for each in analyses], [frozenset(each.frequencies) for each in analyses]
-    )
+    index = LexicalIndex.of([analyse_passage(passage.title, passage.text) for passage in dataset.passages])
 
     def found(question: Question, text: str) -> float:
         chunks = index.search(text, limit=LIMIT).chunks.tolist()

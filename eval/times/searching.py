@@ -12,7 +12,6 @@ from eval.times.families import Half
 from sourcier.services.gateway.retrieval.retriever import CANDIDATE_HEADS
 from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.language.recognition import detect
-from sourcier.services.index.lexical.bm25 import passage_weights
 
 CANDIDATES = 50
 MODEL = "multilingual-e5-small"
@@ -41,7 +40,6 @@ def by_words(half: Half) -> Ranker:
 
 def words_index(documents: Sequence[tuple[str, str]]) -> LexicalIndex:
     """Return the full text of documents, each a title and a text."""
-    analyses = [analyse_passage(f"{title}\n{text}", language=detect(text)) for title, text in documents]
-    return LexicalIndex(
-        [passage_weights(each) for each in analyses], [frozenset(each.frequencies) for each in analyses]
-    )
+    return LexicalIndex.of([
+        analyse_passage(f"{title}\n{text}", language=detect(text)) for title, text in documents
+    ])

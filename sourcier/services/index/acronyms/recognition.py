@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sourcier.services.index.acronyms import matching
@@ -47,7 +47,7 @@ _CANDIDATE = re.compile(
     r"(?<![\w&.])(?=[A-Z\d\u00c0-\u00d6\u00d8-\u00de])"
     r"(?:(?:[^\W\d_]\. ?){1,11}[^\W\d_]\b\.?|[^\W_]{1,6} ?& ?[^\W_]{1,6}|[^\W_]{2,12})(?![\w&])"
 )
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _END = re.compile(r"[.;:!?()\[\]{}|=•\u2013\u2014]|\n\s*\n|[\n ][-*] ")
 """What no long form runs over."""
 _BETWEEN = re.compile(r"[\s,:()\[\]«»\"'“”‘’=|/*_\u2013\u2014-]*")
@@ -161,7 +161,7 @@ def _is_name(long: str) -> bool:
 
     « Direction générale » and « ressources humaines » are; « Pierre Martin » and « lundi au vendredi » are not.
     """
-    words = _WORD.findall(long)
+    words = WORD.findall(long)
     if fold(words[0].lower()) in _DAYS:
         return False
     small = any(fold(word.lower()) in SMALL_WORDS for word in words)
@@ -207,7 +207,7 @@ def _behind(text: str, _: int, end: int, letters: str) -> str:
 
 
 def _words(part: str) -> list[_Word]:
-    return [_Word(fold(word[0].lower()), word.start(), word.end()) for word in _WORD.finditer(part)]
+    return [_Word(fold(word[0].lower()), word.start(), word.end()) for word in WORD.finditer(part)]
 
 
 def _is_between(between: str, connectors: Sequence[_Word], offset: int) -> bool:
@@ -237,13 +237,12 @@ def _run_on(part: str, words: Sequence[_Word]) -> Sequence[_Word]:
 
 
 def _match(
-    look: object, words: Sequence[_Word], letters: str, between: str, *, connected: bool
+    look: Callable[..., Match | None], words: Sequence[_Word], letters: str, between: str, *, connected: bool
 ) -> Match | None:
-    assert callable(look)
     opened = _OPENS.search(between) is not None
     if len(letters) == SHORT_CHARACTERS_MIN and not opened:
         return None
-    match: Match | None = look([word.text for word in words], letters, freely=opened)
+    match = look([word.text for word in words], letters, freely=opened)
     limit = FREE_COST_MAX if opened and len(letters) > SHORT_CHARACTERS_MIN else STRICT_COST_MAX
     if not opened and not connected and match is not None and match.cost > 0:
         return None

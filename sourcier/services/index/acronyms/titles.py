@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 
 from sourcier.services.index.acronyms.forms import LONG_CHARACTERS_MAX, SMALL_WORDS, short_key
-from sourcier.services.index.acronyms.recognition import Definition
+from sourcier.services.index.acronyms.recognition import WORD, Definition
 from sourcier.services.index.language.stop_words import fold
 
 WORDS_MIN, WORDS_MAX = 3, 6
 TITLE_CHARACTERS_MAX = 300
 
 _PART = re.compile(r"[:;,()\[\]|/\u2013\u2014\d]+| - ")
-_WORD = re.compile(r"[^\W_]+")
 _ENDING = re.compile(r"\.[A-Za-z\d]{1,5}$")
 
 
@@ -33,7 +32,7 @@ def initialisms(title: str) -> tuple[Definition, ...]:
 
 
 def _of(part: str) -> Definition | None:
-    words = [(word, fold(word[0].lower())) for word in _WORD.finditer(part)]
+    words = [(word, fold(word[0].lower())) for word in WORD.finditer(part)]
     while words and words[0][1] in SMALL_WORDS:
         words.pop(0)
     meant = [word for word, folded in words if folded not in SMALL_WORDS]

@@ -95,8 +95,10 @@ def _append(
     def take_picture(address: str) -> None:
         # A picture that is elsewhere on the web is not fetched, nor missed: pages are full of them.
         content = data_of(address)
-        if content is not None or files is not None:
-            builder.add_picture(content if content is not None or files is None else files(address))
+        if content is not None:
+            builder.add_picture(content)
+        elif files is not None:
+            builder.add_picture(files(address))
 
     base = root.find(".//base")
     shared = Shared(

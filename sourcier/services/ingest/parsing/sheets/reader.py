@@ -138,14 +138,10 @@ class _SheetsReader:
 
 def _anchored_picture(blip: Element, part: str) -> _AnchoredPicture:
     """Return a picture with the cells that it covers."""
-    anchor, alternative = blip, ""
-    for above in blip.iterancestors():
-        if name(above) in _ANCHORS:
-            anchor = above
-            break
-    described = next(descendants(anchor, "cNvPr"), None) if anchor is not blip else None
+    anchor = next((above for above in blip.iterancestors() if name(above) in _ANCHORS), None)
+    described = next(descendants(anchor, "cNvPr"), None) if anchor is not None else None
     alternative = attribute(described, "descr")
-    first, last = _cell(child(anchor, "from")), _cell(child(anchor, "to"))
+    first, last = (_cell(child(anchor if anchor is not None else blip, corner)) for corner in ("from", "to"))
     return _AnchoredPicture(part, attribute(blip, "r:embed"), alternative, (*first, *last) if last[0] else first * 2)
 
 
