@@ -7,9 +7,11 @@ minutes. What the embedding model makes of the sentences is kept, and need not b
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +30,6 @@ from eval.sets.calibration import is_reported
 from eval.sets.datasets import Dataset, Passage
 from eval.sets.sentence_sets import Sentence
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.chassis.models.processor import usable_cores
 from sourcier.services.chassis.models.store import (
     MANIFEST_FILE,
     Manifest,
@@ -54,6 +55,9 @@ BATCH_TEXTS_MAX = 8
 CALL_SECONDS_MAX = 60.0
 QUESTIONS_FACTOR = 10
 """Questions of a set that are looked at for each sentence of a kind."""
+SERVICES = Path(__file__).parents[2] / "sourcier" / "services"
+CODE = ("gateway/evidence", "gateway/clauses", "gateway/figures", "index/language")
+"""The folders of `SERVICES` that the check of wordings is made of."""
 WINDOW_TOKENS = 128
 """For a model that says nothing of windows: it is shown the same ones."""
 
@@ -127,7 +131,7 @@ def open_reader(folder: Path) -> EntailmentModel:
             name="reader", kind="entailment", revision="", source=str(folder), licence="", files=files, exporter="",
             exporter_version="", variants={"int8": "model.onnx"}, token_limit=TOKEN_LIMIT,
         )
-    return EntailmentModel(Model(folder, manifest), threads=usable_cores(), batch_texts_max=BATCH_TEXTS_MAX)
+    return EntailmentModel(Model(folder, manifest), threads=1, batch_texts_max=BATCH_TEXTS_MAX)
 
 
 class InProcess:
@@ -168,12 +172,31 @@ class InProcess:
         return dict(zip((entry.chunk_id for entry in candidates), scores.tolist(), strict=True))
 
 
+async def check_wordings(material: Material, wordings: InProcess) -> list[Checked]:
+    """Return what wording, clauses and figures make of each sentence; kept, for it is the same for every reader."""
+    digest = hashlib.sha256(repr((material.sentences, material.passages, wordings.space_id)).encode())
+    for folder in CODE:
+        for path in sorted((SERVICES / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    kept = RESULTS / f"wording-{digest.hexdigest()[:24]}.json"
+    if kept.exists():
+        return [Checked(**row) for row in json.loads(kept.read_text("utf-8"))]
+    known = {passage.passage_id: passage for passage in material.passages}
+    checked, progress = [], Progress("wordings checked")
+    for sentence in material.sentences:
+        checked.append(await _checked(sentence, known[sentence.passage_id], wordings))
+        progress(len(checked), len(material.sentences))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps([asdict(each) for each in checked], ensure_ascii=False), "utf-8")
+    return checked
+
+
 async def _read(material: Material, wordings: InProcess, reader: EntailmentModel) -> list[Read]:
     known = {passage.passage_id: passage for passage in material.passages}
     windows = {name: Windows(Wording(passage.text)) for name, passage in known.items()}
     found, progress = [], Progress("sentences read")
-    for sentence in material.sentences:
-        checked = await _checked(sentence, known[sentence.passage_id], wordings)
+    checks = await check_wordings(material, wordings)
+    for sentence, checked in zip(material.sentences, checks, strict=True):
         started = time.perf_counter()
         shown = windows[sentence.passage_id].of(
             sentence.text, sentence.question, tokens_max=reader.form.window_tokens or WINDOW_TOKENS

@@ -288,7 +288,7 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
     SUPPORT_READ: _Support.ValueType  # 12
     """The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
-    finds that they say the sentence; so does the judge, where one was asked too.
+    finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
     """
     SUPPORT_NOT_TOLD: _Support.ValueType  # 13
     """The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""
@@ -327,7 +327,7 @@ SUPPORT_UNDECIDED: Support.ValueType  # 11
 """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
 SUPPORT_READ: Support.ValueType  # 12
 """The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
-finds that they say the sentence; so does the judge, where one was asked too.
+finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
 """
 SUPPORT_NOT_TOLD: Support.ValueType  # 13
 """The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""

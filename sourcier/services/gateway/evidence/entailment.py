@@ -145,7 +145,7 @@ class Entailment:
         """
         started = time.perf_counter()
         deadline = Deadline.after(deadline.remaining(self.settings.seconds_max))
-        question = question if len(question) <= QUESTION_CHARACTERS_MAX else ""
+        question = _brief(question)
         chosen = {
             number: windows for number, passage in passages.items()
             if (windows := passage.of(sentence, question, tokens_max=self._offer.window_tokens))
@@ -163,6 +163,17 @@ class Entailment:
         entailment_seconds.observe(time.perf_counter() - started)
         jointly = bool(relations) and read(relations, self.settings.reader).told is Told.SUPPORTED
         return ReadPassages(found, jointly and not any(seen.reading.told is Told.SUPPORTED for seen in found.values()))
+
+    async def clearest(
+        self, sentence: str, texts: Sequence[str], *, question: str, tenant: str, deadline: Deadline
+    ) -> int | None:
+        """Return which of the sentences of a window contradicts by itself, the surest of them; None for none."""
+        relations = await self._model.read(
+            texts, sentence, question=_brief(question), tenant=tenant,
+            deadline=Deadline.after(deadline.remaining(self.settings.seconds_max)),
+        )
+        reading = read(relations, self.settings.reader)
+        return reading.window if reading.told is Told.CONTRADICTED else None
 
     async def _found(self, *, tenant: str, deadline: Deadline) -> EntailmentOffer:
         """Return what model there is, asked anew now and then."""
@@ -184,3 +195,7 @@ class Entailment:
                 "SOURCIER_GATEWAY_ENTAILMENT=auto"
             )
         return self._offer
+
+
+def _brief(question: str) -> str:
+    return question if len(question) <= QUESTION_CHARACTERS_MAX else ""

@@ -20,11 +20,11 @@ from sourcier.services.chassis.errors import DeadlineExceeded, FailedPreconditio
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation
-from sourcier.services.gateway.evidence.checking import Verdict
+from sourcier.services.gateway.evidence.checking import Verdict, statement_of
 from sourcier.services.gateway.evidence.entailment import Entailment, ReadPassages, Seen
 from sourcier.services.gateway.evidence.judge import Judge, log_odds
 from sourcier.services.gateway.evidence.reading.verdicts import Told, together
-from sourcier.services.gateway.evidence.reading.windows import Windows
+from sourcier.services.gateway.evidence.reading.windows import Window, Windows
 from sourcier.services.gateway.evidence.wording import Span, Wording
 from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.search.passages import Passage
@@ -116,10 +116,7 @@ class SecondOpinion:
         read_by_windows = await self._reads_windows(deadline=deadline)
         if read_by_windows and not repeated:
             verdicts = await self._read(sentence, verdicts, deadline=deadline)
-        asked = [
-            number for number, verdict in verdicts.items()
-            if verdict.finding <= Finding.UNCHECKED and not _is_doubted(verdicts)
-        ]
+        asked = [number for number, verdict in verdicts.items() if verdict.finding <= Finding.UNCHECKED]
         if not asked:
             return dict(verdicts)
         opinion = None if read_by_windows else await self._entailed(sentence, asked, deadline=deadline)
@@ -150,6 +147,8 @@ class SecondOpinion:
         if new := [number for number in asked if number not in self._windows]:
             # Milliseconds that other streams need not wait for.
             self._windows |= await asyncio.to_thread(self._windows_of, new)
+        # Without the marks of a list or of emphasis, which the reader has never seen.
+        sentence = statement_of(sentence).replace("**", "")
         try:
             read = await self._entailment.read(
                 sentence, {number: self._windows[number] for number in asked}, question=self._question,
@@ -162,9 +161,29 @@ class SecondOpinion:
         said = Told.SUPPORTED if Told.SUPPORTED in told.values() else (
             Told.CONTRADICTED if Told.CONTRADICTED in told.values() else Told.NOT_TOLD)
         opinions_total.labels(Basis.READ.value, said.value).inc()
-        return {**verdicts, **{
-            number: _as_read(verdicts[number], seen, told[number]) for number, seen in read.passages.items()
-        }}
+        found = {number: _as_read(verdicts[number], seen, told[number]) for number, seen in read.passages.items()}
+        for number in [number for number, each in told.items() if each is Told.CONTRADICTED][:1]:
+            # The first one is quoted: the one sentence that contradicts, where there is one.
+            found[number] = replace(found[number], span=await self._quoted(
+                sentence, number, read.passages[number].decisive, deadline=deadline))
+        return {**verdicts, **found}
+
+    async def _quoted(self, sentence: str, number: int, window: Window, *, deadline: Deadline) -> Span:
+        """Return what of a window is quoted against a sentence: the whole, unless one sentence alone is as clear."""
+        text = self._passages[number - 1].text
+        start, end = window.start, window.end
+        if len(window.sentences) > 1:
+            try:
+                place = await self._entailment.clearest(
+                    sentence, [text[first:last] for first, last in window.sentences], question=self._question,
+                    tenant=self._tenant, deadline=deadline,
+                )
+            except ServiceError as error:
+                logger.info("the whole window is quoted: %s", error)
+                place = None
+            if place is not None:
+                start, end = window.sentences[place]
+        return Span(start, end, text[start:end], 1.0)
 
     def _windows_of(self, numbers: Sequence[int]) -> dict[int, Windows]:
         return {number: Windows(Wording(self._passages[number - 1].text)) for number in numbers}
@@ -257,17 +276,10 @@ def _as_read(verdict: Verdict, seen: Seen, told: Told) -> Verdict:
     if finding is verdict.finding:
         return verdict
     window = seen.decisive
-    span = verdict.span if told is Told.NOT_TOLD else Span(window.start, window.end, window.body, 1.0)
     return replace(
-        verdict, finding=finding, score=seen.reading.probability, basis=Basis.READ, span=span,
+        verdict, finding=finding, score=seen.reading.probability, basis=Basis.READ,
         lead=None if told is Told.NOT_TOLD else window.above,
     )
-
-
-def _is_doubted(verdicts: Mapping[int, Verdict]) -> bool:
-    """Return whether a reader was asked, and no passage says the sentence: no other model is asked then."""
-    read = [verdict for verdict in verdicts.values() if verdict.basis is Basis.READ]
-    return bool(read) and not any(verdict.finding is Finding.SUPPORTED for verdict in read)
 
 
 def _counted(opinion: _Opinion) -> _Opinion:

@@ -190,6 +190,20 @@ async def test_what_a_reader_finds_contradicted_is_withheld_and_the_passage_quot
     assert text_of(events).endswith("» [1]")
 
 
+@pytest.mark.parametrize(("scenario", "shown"), [
+    (reader(0.99, 0.0), False), (Scenario(entailment_model="nli", entailed=lambda premise, hypothesis: 0.99), True),
+])
+async def test_a_reader_does_not_make_up_for_a_clause_that_decides_nothing(
+    handbook: Database, scenario: Scenario, shown: bool
+) -> None:
+    scenario.deltas = ("Oui, le télétravail est possible le jeudi [1].",)
+    async with gateway(handbook, scenario) as served:
+        events, error = await served.ask("Le télétravail est-il possible le jeudi ?")
+    assert error is None
+    supports = [event.withheld.closest.support for event in events if event.HasField("withheld")]
+    assert supports == ([] if shown else [answer_pb2.SUPPORT_UNDECIDED])
+
+
 async def test_what_a_reader_finds_contradicted_is_shown_and_marked_where_that_was_asked_for(
     handbook: Database,
 ) -> None:

@@ -429,6 +429,12 @@ async def test_a_reader_is_shown_windows_with_the_question_and_not_asked_for_ent
     assert models.premises == []
 
 
+async def test_a_reader_sees_no_marks_of_lists_and_emphasis() -> None:
+    models = reader(Deux=SAYS)
+    await opinion_of(models).on("- **Deux** jours .", {1: verdict()}, deadline=Deadline.after(30))
+    assert [sentence for _, sentence, _ in models.read_of] == ["Deux jours."]
+
+
 @pytest.mark.parametrize(("relation", "finding", "score"), [
     (DENIES, Finding.CONTRADICTED, 0.95), (OPEN, Finding.NOT_TOLD, 0.2),
 ])
@@ -472,6 +478,22 @@ async def test_what_is_marked_is_never_talked_away_by_a_reader(
 ) -> None:
     found = await ask(opinion_of(reader(Deux=relation)), p1=verdict(finding))
     assert found[1].finding is (left or finding)
+
+
+@pytest.mark.parametrize(("alone", "quoted"), [
+    (DENIES, "Elle ne sert pas le mercredi."), (OPEN, "La cantine sert le mardi. Elle ne sert pas le mercredi."),
+])
+async def test_the_one_sentence_that_contradicts_is_quoted_where_it_is_clear_by_itself(
+    alone: Relation, quoted: str
+) -> None:
+    text = "La cantine sert le mardi. Elle ne sert pas le mercredi."
+    models = reader(**{text: DENIES, "Elle ne": alone, "La cantine": OPEN})
+    opinion = opinions_of(models, judge=JudgeMode.OFF).open(
+        PROMPT, [passage(1, text)], language="fr", tenant="acme", judge=None, judge_question=None
+    )
+    found = await opinion.on("La cantine sert le mercredi.", {1: verdict()}, deadline=Deadline.after(30))
+    assert found[1].finding is Finding.CONTRADICTED
+    assert found[1].span.text == quoted == text[found[1].span.start : found[1].span.end]
 
 
 @pytest.mark.parametrize("finding", [Finding.FIGURE_ABSENT, Finding.OFF_TOPIC])

@@ -44,8 +44,8 @@ class Window:
     """With the line of its table or list above it."""
     above: tuple[int, int] | None = None
     """Where that line stands."""
-    body: str = ""
-    """The text without it."""
+    sentences: tuple[tuple[int, int], ...] = ()
+    """Where each of its sentences stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,11 @@ class Windows:
         start, end = self._units[first].start, self._units[last].end
         body = self._text[start:end]
         if above is None:
-            return Window(start, end, body, None, body)
-        line = self._text[above[0] : above[1]][:ABOVE_CHARACTERS_MAX]
-        return Window(start, end, f"{line}\n{body}", above, body)
+            sentences = tuple((unit.start, unit.end) for unit in self._units[first : last + 1])
+            return Window(start, end, body, None, sentences)
+        # « … il est interdit de : » ends with what matters.
+        line = self._text[above[0] : above[1]][-ABOVE_CHARACTERS_MAX:]
+        return Window(start, end, f"{line}\n{body}", above, ((start, end),))
 
 
 def _words(text: str) -> list[frozenset[str]]:
