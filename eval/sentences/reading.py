@@ -52,6 +52,7 @@ from sourcier.services.rerank.entailment import EntailmentModel
 TOKEN_LIMIT = 512
 """Of a folder without a manifest: what encoders of this size read."""
 BATCH_TEXTS_MAX = 8
+FILES = ("model.onnx", "tokenizer.json", "config.json")
 CALL_SECONDS_MAX = 60.0
 QUESTIONS_FACTOR = 10
 """Questions of a set that are looked at for each sentence of a kind."""
@@ -120,6 +121,8 @@ def gathered(dataset: Dataset, *, pairs: Sequence[Path], per_kind: int) -> Mater
 def open_reader(folder: Path) -> EntailmentModel:
     """Load a model of a folder, with its manifest or, of one that was just exported, without."""
     folder = folder.resolve()
+    if lacking := [name for name in FILES if not (folder / name).is_file()]:
+        raise click.ClickException(f"{folder} holds no reader: {', '.join(lacking)} is missing")
     if (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder)
     else:
@@ -193,7 +196,7 @@ async def check_wordings(material: Material, wordings: InProcess) -> list[Checke
 
 async def _read(material: Material, wordings: InProcess, reader: EntailmentModel) -> list[Read]:
     known = {passage.passage_id: passage for passage in material.passages}
-    windows = {name: Windows(Wording(passage.text)) for name, passage in known.items()}
+    windows = {name: Windows(Wording(passage.text, passage.title)) for name, passage in known.items()}
     found, progress = [], Progress("sentences read")
     checks = await check_wordings(material, wordings)
     for sentence, checked in zip(material.sentences, checks, strict=True):

@@ -186,7 +186,11 @@ class SecondOpinion:
         return Span(start, end, text[start:end], 1.0)
 
     def _windows_of(self, numbers: Sequence[int]) -> dict[int, Windows]:
-        return {number: Windows(Wording(self._passages[number - 1].text)) for number in numbers}
+        passages = {number: self._passages[number - 1] for number in numbers}
+        return {
+            number: Windows(Wording(passage.text, "\n".join((passage.title, *passage.heading_path))))
+            for number, passage in passages.items()
+        }
 
     @property
     def asks_about_question(self) -> bool:

@@ -1,7 +1,8 @@
 """The windows of a passage that a reader is shown with a sentence: where the passage speaks of the same thing.
 
 A window is one to four neighbouring sentences; a row of a table comes with the line of its columns' names, an item of a
-list with the line that leads in to it.
+list with the line that leads in to it. Title and headings come with it where they hold a word of the sentence that it
+lacks: what « il » is may be said there alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sourcier.services.gateway.clauses.cutting import ITEM
 from sourcier.services.gateway.evidence.wording import Piece, Wording, forms
@@ -23,10 +24,12 @@ WINDOWS_MAX = 3
 PIECES_MAX = 4
 CHARACTERS_PER_TOKEN = 3.5
 """Of French text, as the tokenizer of multilingual models cuts it."""
-CHARACTERS_MIN = 160
-"""Of a window, however long question and sentence are."""
+CHARACTERS_MIN, CHARACTERS_MAX = 160, 320
+"""Of a window, however long or short question and sentence are; a longer sentence is a window of its own."""
 ABOVE_CHARACTERS_MAX = 300
 """Of the line of a table or list above a window."""
+CONTEXT_CHARACTERS_MAX = 120
+"""Of title and headings."""
 QUESTION_WEIGHT = 0.5
 """What a word of the question counts beside one of the sentence, where the sentence does not hold it."""
 _MARK = re.compile(r"\(?(?:\d{1,3}|[a-z])[.)°]")
@@ -38,10 +41,10 @@ class Window:
     """A part of a passage, as it is read."""
 
     start: int
-    """In the passage's text, without the line above it."""
+    """In the passage's text, without what is read above it."""
     end: int
     text: str
-    """With the line of its table or list above it."""
+    """With title and headings where they are needed, and the line of its table or list."""
     above: tuple[int, int] | None = None
     """Where that line stands."""
     sentences: tuple[tuple[int, int], ...] = ()
@@ -63,16 +66,20 @@ class Windows:
 
     def __init__(self, wording: Wording) -> None:
         self._text = wording.text
+        self._context = wording.context.strip()[-CONTEXT_CHARACTERS_MAX:]
+        self._context_stems = _stems(self._context)
         self._units = _units(wording)
         self._frequencies = Counter(stem for unit in self._units for stem in unit.stems)
 
     def of(self, sentence: str, question: str = "", *, tokens_max: int) -> list[Window]:
         """Return the windows closest in wording, the closest first; with the sentence each fits into so many tokens."""
-        words = dict.fromkeys(_words(sentence), 1.0)
+        own = _words(sentence)
+        words = dict.fromkeys(own, 1.0)
         for word in _words(question):
             words.setdefault(word, QUESTION_WEIGHT)
         scores = [self._score(unit, words) for unit in self._units]
-        room = max(CHARACTERS_MIN, int(tokens_max * CHARACTERS_PER_TOKEN) - len(sentence) - len(question))
+        room = int(tokens_max * CHARACTERS_PER_TOKEN) - len(sentence) - len(question)
+        room = min(max(room, CHARACTERS_MIN), CHARACTERS_MAX)
         chosen: list[Window] = []
         covered: set[int] = set()
         for place in sorted(range(len(scores)), key=lambda place: (-scores[place], place)):
@@ -82,7 +89,8 @@ class Windows:
                 continue
             first, last = self._grown(place, scores, room, covered)
             covered.update(range(first, last + 1))
-            chosen.append(self._window(first, last, self._units[place].above))
+            window = self._window(first, last, self._units[place].above)
+            chosen.append(self._under_its_title(window, own, self._units[first : last + 1]))
         return chosen
 
     def _score(self, unit: _Unit, words: dict[frozenset[str], float]) -> float:
@@ -112,6 +120,12 @@ class Windows:
             side = max(sides, key=lambda side: (scores[side], -side))
             first, last = min(first, side), max(last, side)
         return first, last
+
+    def _under_its_title(self, window: Window, words: Sequence[frozenset[str]], units: Sequence[_Unit]) -> Window:
+        held = frozenset[str]().union(*(unit.stems for unit in units))
+        if any(word & self._context_stems and not word & held for word in words):
+            return replace(window, text=f"{self._context}\n{window.text}")
+        return window
 
     def _length(self, first: int, last: int) -> int:
         return self._units[last].end - self._units[first].start

@@ -19,8 +19,10 @@ LIST = (
 )
 
 
-def windows(text: str, sentence: str, question: str = "", *, tokens_max: int = 128) -> list[str]:
-    return [each.text for each in Windows(Wording(text)).of(sentence, question, tokens_max=tokens_max)]
+def windows(
+    text: str, sentence: str, question: str = "", *, tokens_max: int = 128, context: str = ""
+) -> list[str]:
+    return [each.text for each in Windows(Wording(text, context)).of(sentence, question, tokens_max=tokens_max)]
 
 
 def test_the_closest_sentences_come_first_with_their_neighbours() -> None:
@@ -56,6 +58,15 @@ def test_an_item_of_a_list_comes_with_the_line_that_leads_in_to_it() -> None:
 
 def test_what_stands_below_a_list_is_none_of_its_items() -> None:
     assert "ouvre" not in next(each for each in windows(LIST, "Un badge perdu est remplacé.") if "Perdu" in each)
+
+
+def test_title_and_headings_are_read_where_they_say_what_the_window_does_not() -> None:
+    text, context = "Il est possible deux jours par semaine.", "Guide du salarié\nTélétravail"
+    assert windows(text, "Le télétravail est possible deux jours.", context=context) == [f"{context}\n{text}"]
+    assert windows(text, "C'est possible deux jours.", context=context) == [text]
+    held = "Le télétravail est possible deux jours par semaine."
+    assert windows(held, "Le télétravail est possible deux jours.", context=context) == [held]
+    assert windows(TABLE, "Le guide donne 90 € pour Simone Veil.", context="Guide")[0].startswith("Guide\n| Salle |")
 
 
 def test_windows_are_few_and_do_not_overlap() -> None:
