@@ -52,7 +52,7 @@ from sourcier.services.rerank.entailment import EntailmentModel
 TOKEN_LIMIT = 512
 """Of a folder without a manifest: what encoders of this size read."""
 BATCH_TEXTS_MAX = 8
-FILES = ("model.onnx", "tokenizer.json", "config.json")
+GRAPHS, FILES = ("model.int8.onnx", "model.onnx"), ("tokenizer.json", "config.json")
 CALL_SECONDS_MAX = 60.0
 QUESTIONS_FACTOR = 10
 """Questions of a set that are looked at for each sentence of a kind."""
@@ -121,7 +121,8 @@ def gathered(dataset: Dataset, *, pairs: Sequence[Path], per_kind: int) -> Mater
 def open_reader(folder: Path) -> EntailmentModel:
     """Load a model of a folder, with its manifest or, of one that was just exported, without."""
     folder = folder.resolve()
-    if lacking := [name for name in FILES if not (folder / name).is_file()]:
+    graph = next((name for name in GRAPHS if (folder / name).is_file()), "")
+    if lacking := [name for name in (graph or GRAPHS[-1], *FILES) if not (folder / name).is_file()]:
         raise click.ClickException(f"{folder} holds no reader: {', '.join(lacking)} is missing")
     if (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder)
@@ -132,7 +133,7 @@ def open_reader(folder: Path) -> EntailmentModel:
         }
         manifest = Manifest(
             name="reader", kind="entailment", revision="", source=str(folder), licence="", files=files, exporter="",
-            exporter_version="", variants={"int8": "model.onnx"}, token_limit=TOKEN_LIMIT,
+            exporter_version="", variants={"int8": graph}, token_limit=TOKEN_LIMIT,
         )
     return EntailmentModel(Model(folder, manifest), threads=1, batch_texts_max=BATCH_TEXTS_MAX)
 
