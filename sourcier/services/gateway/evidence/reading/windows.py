@@ -20,7 +20,7 @@ from sourcier.services.index.language.stop_words import STOP_WORDS
 from sourcier.services.index.language.words import split_words
 
 WINDOWS_MAX = 3
-"""Of one passage. Each one costs the reader some ten milliseconds."""
+"""Of one passage, the closest sentence alone among them. Each one costs the reader some ten milliseconds."""
 PIECES_MAX = 4
 CHARACTERS_PER_TOKEN = 3.5
 """Of French text, as the tokenizer of multilingual models cuts it."""
@@ -72,7 +72,10 @@ class Windows:
         self._frequencies = Counter(stem for unit in self._units for stem in unit.stems)
 
     def of(self, sentence: str, question: str = "", *, tokens_max: int) -> list[Window]:
-        """Return the windows closest in wording, the closest first; with the sentence each fits into so many tokens."""
+        """Return the windows closest in wording, the closest first; with the sentence each fits into so many tokens.
+
+        The closest sentence is read alone, too: beside its neighbours a reader sees less of what it denies.
+        """
         own = _words(sentence)
         words = dict.fromkeys(own, 1.0)
         for word in _words(question):
@@ -83,14 +86,15 @@ class Windows:
         chosen: list[Window] = []
         covered: set[int] = set()
         for place in sorted(range(len(scores)), key=lambda place: (-scores[place], place)):
-            if len(chosen) == WINDOWS_MAX or (chosen and not scores[place]):
+            if len(chosen) >= WINDOWS_MAX or (chosen and not scores[place]):
                 break
             if place in covered:
                 continue
             first, last = self._grown(place, scores, room, covered)
+            if not chosen and first < last:
+                chosen.append(self._window(place, place, own))
+            chosen.append(self._window(first, last, own))
             covered.update(range(first, last + 1))
-            window = self._window(first, last, self._units[place].above)
-            chosen.append(self._under_its_title(window, own, self._units[first : last + 1]))
         return chosen
 
     def _score(self, unit: _Unit, words: dict[frozenset[str], float]) -> float:
@@ -130,7 +134,11 @@ class Windows:
     def _length(self, first: int, last: int) -> int:
         return self._units[last].end - self._units[first].start
 
-    def _window(self, first: int, last: int, above: tuple[int, int] | None) -> Window:
+    def _window(self, first: int, last: int, words: Sequence[frozenset[str]]) -> Window:
+        units = self._units[first : last + 1]
+        return self._under_its_title(self._cut(first, last, units[0].above), words, units)
+
+    def _cut(self, first: int, last: int, above: tuple[int, int] | None) -> Window:
         start, end = self._units[first].start, self._units[last].end
         body = self._text[start:end]
         if above is None:

@@ -27,11 +27,13 @@ def windows(
 
 def test_the_closest_sentences_come_first_with_their_neighbours() -> None:
     text = FILLER * 6 + CANTEEN + " " + FILLER * 6
-    first, *_ = windows(text, "La cantine sert le mercredi.")
+    alone, first, *_ = windows(text, "La cantine sert le mercredi.")
     # The denial stands beside the words that are the same.
     assert "Elle ne sert pas le mercredi." in first
     assert "La cantine sert le mardi." in first
     assert len(first) < len(text) / 2
+    # And the closest sentence is read alone, too.
+    assert alone in ("La cantine sert le mardi.", "Elle ne sert pas le mercredi.")
 
 
 def test_the_question_tells_where_to_look_when_the_sentence_does_not() -> None:
@@ -73,7 +75,9 @@ def test_windows_are_few_and_do_not_overlap() -> None:
     text = " ".join(f"La salle {number} est ouverte le matin." for number in range(40))
     found = Windows(Wording(text)).of("La salle est ouverte le matin.", tokens_max=128)
     assert len(found) == WINDOWS_MAX
-    spans = sorted((each.start, each.end) for each in found)
+    alone, closest, _ = found
+    assert closest.start <= alone.start < alone.end <= closest.end
+    spans = sorted((each.start, each.end) for each in found[1:])
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     assert all(text[each.start : each.end] == each.text for each in found)
     assert all(each.text.count(".") <= PIECES_MAX for each in found)
@@ -81,8 +85,8 @@ def test_windows_are_few_and_do_not_overlap() -> None:
 
 def test_a_window_leaves_room_for_question_and_sentence() -> None:
     text = "Le courrier est distribué le matin par une personne du service intérieur, étage par étage. " * 10
-    short = windows(text, "Le courrier est distribué le matin.", tokens_max=128)[0]
-    long = windows(text, "Le courrier est distribué le matin." + " Et voilà" * 30, "Quand ?" * 20, tokens_max=128)[0]
+    short = windows(text, "Le courrier est distribué le matin.", tokens_max=128)[1]
+    long = windows(text, "Le courrier est distribué le matin." + " Et voilà" * 30, "Quand ?" * 20, tokens_max=60)[0]
     assert len(long) <= CHARACTERS_MIN < len(short)
 
 
