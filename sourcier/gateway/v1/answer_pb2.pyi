@@ -280,11 +280,18 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     SUPPORT_NOT_CONFIRMED: _Support.ValueType  # 9
     """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
     SUPPORT_CONTRADICTED: _Support.ValueType  # 10
-    """The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
-    with `STRICTNESS_MARK` only.
+    """The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition; or the
+    reader finds that the passage's closest sentences say something else. `reason` tells which. Shown with
+    `STRICTNESS_MARK` only.
     """
     SUPPORT_UNDECIDED: _Support.ValueType  # 11
     """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
+    SUPPORT_READ: _Support.ValueType  # 12
+    """The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
+    finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
+    """
+    SUPPORT_NOT_TOLD: _Support.ValueType  # 13
+    """The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""
 
 class Support(_Support, metaclass=_SupportEnumTypeWrapper):
     """How a citation came about and how well the passage supports the sentence."""
@@ -312,11 +319,18 @@ SUPPORT_OFF_TOPIC: Support.ValueType  # 8
 SUPPORT_NOT_CONFIRMED: Support.ValueType  # 9
 """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
 SUPPORT_CONTRADICTED: Support.ValueType  # 10
-"""The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
-with `STRICTNESS_MARK` only.
+"""The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition; or the
+reader finds that the passage's closest sentences say something else. `reason` tells which. Shown with
+`STRICTNESS_MARK` only.
 """
 SUPPORT_UNDECIDED: Support.ValueType  # 11
 """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
+SUPPORT_READ: Support.ValueType  # 12
+"""The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
+finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
+"""
+SUPPORT_NOT_TOLD: Support.ValueType  # 13
+"""The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""
 Global___Support: _TypeAlias = Support  # noqa: Y015
 
 class _AnswerOutcome:
@@ -2325,9 +2339,10 @@ class Citation(_message.Message):
     """How the passage supports the sentence."""
     score: _builtins.float
     """The score behind `support`, −1 to 1: the mean of late interaction and of the share of the sentence's words that the
-    passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED` and `SUPPORT_ENTAILED` the
-    probability that the judge said yes, or that the passage entails the sentence; for `SUPPORT_NOT_CONFIRMED` that of
-    the one that did not confirm it. 1 for a sentence that the passage holds word for word. Unset where it was not
+    passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED`, `SUPPORT_ENTAILED` and
+    `SUPPORT_READ` the probability that the judge said yes, or that the passage says the sentence; for
+    `SUPPORT_NOT_CONFIRMED` and `SUPPORT_NOT_TOLD` that of the one that did not confirm it; where the reader finds it
+    contradicted, the probability of that. 1 for a sentence that the passage holds word for word. Unset where it was not
     computed.
     """
     sentence_start: _builtins.int
@@ -2416,7 +2431,8 @@ class Withheld(_message.Message):
     """The sentence, without markers."""
     code: _builtins.str
     """`FIGURE_ABSENT`: no passage holds its numbers, dates and codes. `OFF_TOPIC`: no passage is about it. `CONTRADICTED`:
-    a clause says it otherwise, and is quoted in its place. `UNDECIDED`: a yes or no that no clause bears out.
+    a clause says it otherwise, or the reader finds that the passage does; what says so is quoted in its place.
+    `UNDECIDED`: a yes or no that no clause bears out.
     """
     reason: _builtins.str
     """Why, in the question's language."""
