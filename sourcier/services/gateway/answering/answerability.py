@@ -183,8 +183,8 @@ class _Read:
         context = "\n".join((passage.title, *passage.heading_path))
         self.text = f"{context}\n{passage.text}"
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
-        # What has an acronym's long form has the acronym, and the other way round.
-        equal = entry.found.expansions
+        # What has an acronym's long form has the acronym, and the other way round; and what was meant by a slip, it.
+        equal = (*entry.found.expansions, *entry.found.respellings)
         windows = [first | second for first, second in pairwise(pieces)] or pieces
         self.windows = [
             window.union(*(each.own for each in equal if each.is_held_by(window))) for window in windows

@@ -1,4 +1,4 @@
-"""Identifiers that a question names and no passage holds: what is found instead is about something else."""
+"""What is said of a question's words: identifiers that no passage holds, and words that were taken for slips."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from sourcier.services.index.search.search import SearchResult
 
 logger = logging.getLogger(__name__)
 
-STAGE = "identifiers"
+IDENTIFIERS, SPELLING = "identifiers", "spelling"
 _TEXTS: Mapping[Language, Mapping[str, str]] = {
     "fr": {
         "absent": "{written} ne figure dans aucun passage",
         "nearest": "le plus proche : {nearest}",
+        "also": "cherché aussi : {words} (pour « {written} »)",
         "unread": "des documents indexés avant la lecture des identifiants peuvent le contenir ; retraitez-les "
                   "(`sourcier reprocess`)",
     },
     "en": {
         "absent": "no passage holds {written}",
         "nearest": "nearest: {nearest}",
+        "also": "also searched for: {words} (for “{written}”)",
         "unread": "documents indexed before identifiers were read may hold it; reprocess them (`sourcier reprocess`)",
     },
 }
@@ -34,9 +36,20 @@ def not_found(results: Sequence[SearchResult], *, language: Language) -> Degrada
     missing = results[0].missing if results else ()
     if not missing:
         return None
-    telemetry.degradations_total.labels(STAGE, "NOT_FOUND").inc()
+    telemetry.degradations_total.labels(IDENTIFIERS, "NOT_FOUND").inc()
     logger.info("%d identifiers of the question are in no passage; what is found is about others", len(missing))
-    return Degradation(STAGE, "; ".join(_text(each, language) for each in missing))
+    return Degradation(IDENTIFIERS, "; ".join(_text(each, language) for each in missing))
+
+
+def also_searched(results: Sequence[SearchResult], *, language: Language) -> Degradation | None:
+    """Return what else was searched for, in words that passages hold; None where every word is as it was typed."""
+    respellings = results[0].respellings if results else ()
+    if not respellings:
+        return None
+    telemetry.degradations_total.labels(SPELLING, "TAKEN_FOR_SLIPS").inc()
+    logger.info("%d words of the question were taken for slips of typing", len(respellings))
+    said = (_TEXTS[language]["also"].format(words=each.shown, written=each.written) for each in respellings)
+    return Degradation(SPELLING, (" ; " if language == "fr" else "; ").join(said))
 
 
 def _text(missing: Missing, language: Language) -> str:
