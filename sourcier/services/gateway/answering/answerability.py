@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -151,7 +152,8 @@ def signs_of(
 
     `background` is late interaction of the question with texts about anything at all; nothing where it ranked nothing.
     """
-    read = [_Read(entry) for entry in ranked[:given]]
+    named = frozenset(name.lower() for name in names.names(question))
+    read = [_Read(entry, named) for entry in ranked[:given]]
     scores = sorted((entry.late_interaction for entry in ranked if entry.late_interaction is not None), reverse=True)
     similarities = sorted(
         (entry.found.similarity for entry in ranked if entry.found.similarity is not None), reverse=True
@@ -178,13 +180,15 @@ def signs_of(
 class _Read:
     """A passage given to the model, read for its words."""
 
-    def __init__(self, entry: RankedPassage) -> None:
+    def __init__(self, entry: RankedPassage, named: AbstractSet[str]) -> None:
+        """Read it; `named` are the question's names, which are never held as another one."""
         passage = entry.passage
         context = "\n".join((passage.title, *passage.heading_path))
         self.text = f"{context}\n{passage.text}"
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
         # What has an acronym's long form has the acronym, and the other way round; and what was meant by a slip, it.
-        equal = (*entry.found.expansions, *entry.found.respellings)
+        meant = (each for each in entry.found.respellings if named.isdisjoint(each.written.split(" ")))
+        equal = (*entry.found.expansions, *meant)
         windows = [first | second for first, second in pairwise(pieces)] or pieces
         self.windows = [
             window.union(*(each.own for each in equal if each.is_held_by(window))) for window in windows

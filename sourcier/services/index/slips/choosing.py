@@ -13,8 +13,8 @@ from sourcier.services.index.language.words import split_words
 from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, TWO_SLIPS, distance, near_stems
 from sourcier.services.index.slips.reading import SMALL_WORDS, Form, Joined, Typed
 
-COST_WEIGHT = 3.0
-"""What a slip weighs against frequency: a word that is one slip nearer wins against one that is 20 times commoner."""
+COST_WEIGHT = 4.0
+"""What a slip weighs against frequency: a letter doubled wins against another letter in a word 7 times commoner."""
 LOOKED_AT_MAX = 6
 """Candidates of one word whose passages are read."""
 STEM_LETTERS_MIN = 4

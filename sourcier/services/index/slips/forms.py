@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 SLIPS_MAX = 2
 """Slips of one word that are seen."""
-SWAPPED = DOUBLED = 0.8
-"""Two letters in each other's place, a letter doubled or not, an ending: the slips that people make most."""
+DOUBLED, SWAPPED = 0.6, 0.8
+"""A letter doubled or not, a silent ending; two letters in each other's place: the slips that people make most."""
 LEFT_OUT = ADDED = 1.0
 OTHER = 1.1
 TWO_SLIPS = 2.1

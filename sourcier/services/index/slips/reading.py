@@ -22,6 +22,9 @@ WORDS_READ_MAX = 64
 """Words of a question that are looked at."""
 SLIPS_MENDED_MAX = 4
 """Words of one question that are looked up; the first ones."""
+WORDS_UNKNOWN_MAX = 2
+"""So short a question may consist of slips alone."""
+KNOWN_SHARE_MIN = 0.5
 SMALL_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 _CAPITALS = re.compile(r"(?<!\w)[^\W\d_a-zß-öø-ÿ]{2,}(?!\w)")
 
@@ -69,6 +72,8 @@ class Typing:
 
     words: tuple[Typed, ...]
     joined: tuple[Joined, ...]
+    content: tuple[tuple[str, ...], ...]
+    """The stems of each word that is no function word, however short."""
 
     @classmethod
     def of(cls, question: str, *, kept: Sequence[str] = ()) -> Typing:
@@ -87,7 +92,8 @@ class Typing:
             each for one, other, first, second in pairs
             if first and second and (each := _joined(one, other, language)) is not None
         ]
-        return cls(tuple(dict.fromkeys(typed)), tuple(dict.fromkeys(joined)))
+        content = dict.fromkeys(stems for word in words if (stems := question_stems(word, language)))
+        return cls(tuple(dict.fromkeys(typed)), tuple(dict.fromkeys(joined)), tuple(content))
 
     @property
     def stems(self) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ class Typing:
         return tuple(stem for each in self.joined for stem in each.stems)
 
 
-NOTHING_TYPED = Typing((), ())
+NOTHING_TYPED = Typing((), (), ())
 
 
 def _joined(one: str, other: str, language: str) -> Joined | None:
@@ -127,7 +133,13 @@ def forms_of(typed: Typed) -> tuple[Form, ...]:
 
 
 def unknown(typing: Typing, frequencies: Mapping[str, int], *, joined: Sequence[Joined]) -> tuple[Typed, ...]:
-    """Return the words that no passage holds, but for those that are part of `joined` ones."""
+    """Return the words that no passage holds, but for those that are part of `joined` ones.
+
+    None where passages hold few of the question's words: it is in another language, or about something else.
+    """
+    known = sum(any(frequencies.get(stem, 0) for stem in stems) for stems in typing.content)
+    if len(typing.content) > WORDS_UNKNOWN_MAX and known < KNOWN_SHARE_MIN * len(typing.content):
+        return ()
     taken = {part for each in joined for part in each.written.split(" ")}
     return tuple(
         typed for typed in typing.words
@@ -136,8 +148,15 @@ def unknown(typing: Typing, frequencies: Mapping[str, int], *, joined: Sequence[
 
 
 def joined_ones(typing: Typing, frequencies: Mapping[str, int]) -> tuple[Joined, ...]:
-    """Return the pairs of words that passages hold as one, oftener than the rarer of the two."""
+    """Return the pairs of words that passages hold as one, oftener than the rarer of the two.
+
+    Beside a function word the other one has to be in no passage: `de marche` is not `demarche`.
+    """
     def count(stems: Sequence[str]) -> int:
         return max((frequencies.get(stem, 0) for stem in stems), default=0)
 
-    return tuple(each for each in typing.joined if count(each.stems) > min(map(count, each.parts)))
+    def is_one(joined: Joined) -> bool:
+        rarest = min(map(count, joined.parts))
+        return count(joined.stems) > rarest and (rarest == 0 or len(joined.parts) > 1)
+
+    return tuple(filter(is_one, typing.joined))
