@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sourcier.services.chassis.postgres.database import Database
-from sourcier.services.index.documents.documents import delete_document
 from sourcier.services.index.search import search
 from sourcier.services.index.search.search import QuestionVector, SearchRequest, SearchResult
 from tests.integration.index.writer import SPACE, Writer, text_vector
