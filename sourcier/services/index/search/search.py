@@ -51,8 +51,8 @@ class QuestionVector:
         return len(self.values) // 2
 
 
-ComingVector = Callable[[], Awaitable[QuestionVector | None]]
-"""Waits for a question's vector; None where it does not come soon."""
+ComingVector = Callable[[Sequence[Respelling]], Awaitable[QuestionVector | None]]
+"""Waits for a question's vector, made of what its slips may stand for, too; None where it does not come soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ async def fused(
     closer to questions than to texts.
     """
 
-    async def given() -> QuestionVector:
+    async def given(_: Sequence[Respelling]) -> QuestionVector:
         return vector
 
     found = await fused_while(database, request, question=question, coming=given, depth=depth)
@@ -202,7 +202,7 @@ async def fused_while(
         holding = await find_holding(
             connection, scope, asked=words.identifiers, stems=stems, limit=request.limit
         )
-        vector = await coming()
+        vector = await coming(sought.respellings)
         if vector is None:
             return None
         scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)

@@ -43,6 +43,11 @@ class Respelling:
         return " ".join(self.words)
 
 
+def as_meant(question: str, respellings: Sequence[Respelling]) -> str:
+    """Return a question as it is embedded: with what its slips may stand for behind it, in brackets."""
+    return f"{question} ({', '.join(each.shown for each in respellings)})" if respellings else question
+
+
 def candidates(forms: Iterable[Form], frequencies: Mapping[str, int]) -> tuple[Form, ...]:
     """Return the forms that passages hold, the likeliest first, one for each stem."""
     best: dict[tuple[str, ...], tuple[float, Form]] = {}

@@ -42,7 +42,7 @@ def _with(passage: RankedPassage, *respellings: Respelling) -> RankedPassage:
         "Also searched for: licenciement (for “licenciemnet”); the passage lacks it.",
     ]),
 ])
-def test_whoever_asks_is_told_what_was_searched_for_as_well(language: Language, note: str, sentences: list[str]) -> None:
+def test_whoever_asks_is_told_what_else_was_searched_for(language: Language, note: str, sentences: list[str]) -> None:
     passages = tuple(_with(each, MEANT) for each in ranked(HOLDING, LACKING))
     explained = explain(passages, looked_at=passages, question="le licenciemnet ?", language=language)
     assert [sentence for each in explained for sentence in each.sentences if "licenciemnet" in sentence.lower()
