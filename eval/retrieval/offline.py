@@ -17,6 +17,7 @@ from sourcier.services.index.acronyms.asking import Expansion, alternatives
 from sourcier.services.index.language.analyser import Analysis, analyse_question
 from sourcier.services.index.lexical.bm25 import dimension, passage_weights, question_weights
 from sourcier.services.index.search.fusion import RANK_CONSTANT
+from sourcier.services.index.slips.choosing import Respelling
 
 DEPTH = 100
 """Places of each list that are fused, as `sourcier.services.index.search.search.fused` does."""
@@ -164,14 +165,19 @@ class LexicalIndex:
         return chunks
 
     def search(
-        self, question: str, *, limit: int, expansions: Sequence[Expansion] = (), added: Iterable[str] = ()
+        self, question: str, *, limit: int, expansions: Sequence[Expansion] = (),
+        respellings: Sequence[Respelling] = (),
     ) -> Hits:
-        """Return the chunks that share a stem with a question, by BM25; `added` are stems searched for as well."""
+        """Return the chunks that share a stem with a question, or with what its words are taken for, by BM25."""
         scores = np.zeros(self._chunks)
         frequencies = dict(self._frequencies)
-        stems = tuple(dict.fromkeys((*analyse_question(question), *added)))
+        meant = (stem for each in respellings for stem in each.stems)
+        stems = tuple(dict.fromkeys((*analyse_question(question), *meant)))
         added = alternatives(expansions, stems=stems, passages=self._chunks, frequencies=frequencies)
-        weights = added.added_to(question_weights(stems, passages=self._chunks, frequencies=frequencies))
+        doubted = frozenset(stem for each in respellings for stem in each.doubted)
+        weights = added.added_to(
+            question_weights(stems, passages=self._chunks, frequencies=frequencies, doubted=doubted)
+        )
         for place, weight in weights.items():
             if place in self._postings:
                 chunks, parts = self._postings[place]

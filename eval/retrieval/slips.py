@@ -50,19 +50,17 @@ class Spelling:
         typing = Typing.of(question, kept=[each.written for each in identifiers(question, question=True)])
         counted = self.index.frequencies
         joined = joined_ones(typing, counted)
-        found = [one_of(each) for each in joined]
+        found = [one_of(each, counted) for each in joined]
         for typed in unknown(typing, counted, joined=joined):
             chosen = self._confirmed(typed, candidates(forms_of(typed), counted), slips_max=1)
-            if chosen is None:
+            if not chosen:
                 far = two_slips_away(typed, self._by_letter[typed.folded[0]])
                 chosen = self._confirmed(typed, far, slips_max=SLIPS_MAX)
-            found += [] if chosen is None else [chosen]
+            found += chosen
         return tuple(found)
 
-    def _confirmed(self, typed: Typed, forms: Sequence[Form], *, slips_max: int) -> Respelling | None:
-        words = {
-            stem: self._words(stem) for form in forms if len(form.words) == 1 for stem in form.stems
-        }
+    def _confirmed(self, typed: Typed, forms: Sequence[Form], *, slips_max: int) -> tuple[Respelling, ...]:
+        words = {stem: self._words(stem) for form in forms for stem in form.stems}
         return confirmed(typed, forms, words, slips_max=slips_max)
 
     def _words(self, stem: str) -> frozenset[str]:
@@ -77,8 +75,8 @@ def measure_slips(dataset: Dataset) -> str:
     spelling = Spelling(dataset.passages)
 
     def found(question: Question, text: str, *, mended: bool) -> float:
-        added = [stem for each in spelling.of(text) for stem in each.stems] if mended else []
-        chunks = spelling.index.search(text, limit=LIMIT, added=added).chunks.tolist()
+        found = spelling.of(text) if mended else ()
+        chunks = spelling.index.search(text, limit=LIMIT, respellings=found).chunks.tolist()
         return measure([dataset.passages[chunk].passage_id for chunk in chunks], question.relevant)["ndcg@10"]
 
     before = {each.question_id: found(each, each.text, mended=False) for each in dataset.questions}

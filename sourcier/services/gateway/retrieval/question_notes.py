@@ -47,8 +47,13 @@ def also_searched(results: Sequence[SearchResult], *, language: Language) -> Deg
     if not respellings:
         return None
     telemetry.degradations_total.labels(SPELLING, "TAKEN_FOR_SLIPS").inc()
-    logger.info("%d words of the question were taken for slips of typing", len(respellings))
-    said = (_TEXTS[language]["also"].format(words=each.shown, written=each.written) for each in respellings)
+    words: dict[str, list[str]] = {}
+    for each in respellings:
+        words.setdefault(each.written, []).append(each.shown)
+    logger.info("%d words of the question were taken for slips of typing", len(words))
+    said = (
+        _TEXTS[language]["also"].format(words=", ".join(shown), written=written) for written, shown in words.items()
+    )
     return Degradation(SPELLING, (" ; " if language == "fr" else "; ").join(said))
 
 

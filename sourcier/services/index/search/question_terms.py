@@ -42,6 +42,11 @@ class Sought:
     added: Alternatives = NO_ALTERNATIVES
     respellings: tuple[Respelling, ...] = ()
 
+    @property
+    def doubted(self) -> frozenset[str]:
+        """Return the stems that are pieces of a word which was cut."""
+        return frozenset(stem for each in self.respellings for stem in each.doubted)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedWords:

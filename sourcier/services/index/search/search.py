@@ -160,7 +160,9 @@ async def lexical(database: Database, request: SearchRequest, *, question: str) 
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
         words, sought = await _words(connection, request, question)
         scope, stems = sought.scope, sought.stems
-        hits = await search_lexical(connection, scope, stems=stems, limit=request.limit, added=sought.added)
+        hits = await search_lexical(
+            connection, scope, stems=stems, limit=request.limit, added=sought.added, doubted=sought.doubted
+        )
         holding = await find_holding(
             connection, scope, asked=words.identifiers, stems=stems, limit=request.limit
         )
@@ -197,7 +199,7 @@ async def fused_while(
         words, sought = await _words(connection, request, question)
         scope, stems = sought.scope, sought.stems
         lexical_hits = await search_lexical(
-            connection, scope, stems=stems, limit=depth, added=sought.added
+            connection, scope, stems=stems, limit=depth, added=sought.added, doubted=sought.doubted
         ) if request.by_text else []
         holding = await find_holding(
             connection, scope, asked=words.identifiers, stems=stems, limit=request.limit

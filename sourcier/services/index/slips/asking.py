@@ -21,7 +21,7 @@ from sourcier.services.index.slips.choosing import (
 from sourcier.services.index.slips.forms import SLIPS_MAX
 from sourcier.services.index.slips.reading import Form, Typed, Typing, forms_of, joined_ones, unknown
 
-PASSAGES_READ_MAX = 3
+PASSAGES_READ_MAX = 5
 """Of each candidate, for how its word is written."""
 STEMS_READ_MAX = 20_000
 """Of one first letter, of all collections together."""
@@ -46,7 +46,7 @@ class Collections:
         """Return what else is searched for, and how many passages hold each stem of it."""
         joined = joined_ones(typing, frequencies)
         typed = unknown(typing, frequencies, joined=joined)
-        ones = tuple(map(one_of, joined))
+        ones = tuple(one_of(each, frequencies) for each in joined)
         if not typed:
             return ones, {}
         known, chosen = await self._mended(typed)
@@ -64,16 +64,16 @@ class Collections:
                 known = {**counted, **known}
                 far[each] = await asyncio.to_thread(two_slips_away, each, counted)
         chosen |= await self._confirmed(far, slips_max=SLIPS_MAX)
-        return known, [chosen[each] for each in typed if each in chosen]
+        return known, [each for one in typed for each in chosen.get(one, ())]
 
     async def _confirmed(
         self, found: Mapping[Typed, Sequence[Form]], *, slips_max: int
-    ) -> dict[Typed, Respelling]:
-        stems = {form.stems[0] for forms in found.values() for form in forms if len(form.words) == 1}
+    ) -> dict[Typed, tuple[Respelling, ...]]:
+        stems = {stem for forms in found.values() for form in forms for stem in form.stems}
         texts = await self._texts(sorted(stems)) if stems else []
         words = await asyncio.to_thread(words_by_stem, texts, stems)
         chosen = {each: confirmed(each, forms, words, slips_max=slips_max) for each, forms in found.items()}
-        return {each: respelling for each, respelling in chosen.items() if respelling is not None}
+        return {each: respellings for each, respellings in chosen.items() if respellings}
 
     async def _counts(self, stems: set[str]) -> dict[str, int]:
         """Return how many passages hold each of the stems, those that are in none left out."""

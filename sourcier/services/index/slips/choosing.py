@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sourcier.services.index.language.analyser import passage_stems
 from sourcier.services.index.language.stop_words import fold
 from sourcier.services.index.language.words import split_words
-from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, TWO_SLIPS, distance, near_stems
+from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, distance, near_stems
 from sourcier.services.index.slips.reading import SMALL_WORDS, Form, Joined, Typed
 
 COST_WEIGHT = 4.0
 """What a slip weighs against frequency: a letter doubled wins against another letter in a word 7 times commoner."""
-LOOKED_AT_MAX = 6
+LOOKED_AT_MAX = 8
 """Candidates of one word whose passages are read."""
+MEANINGS_MAX = 2
+AS_LIKELY = 1.5
+"""So far apart are candidates that are about as likely: one in up to 4.5 times as many passages as the other."""
+LONG_STEM_LETTERS = 8
 STEM_LETTERS_MIN = 4
 """Of a stem that two slips may lead to."""
 
@@ -32,6 +36,8 @@ class Respelling:
     stems: tuple[str, ...]
     own: tuple[str, ...]
     """The stems of what the question has."""
+    doubted: tuple[str, ...] = ()
+    """Those that are a piece of the word and hardly meant: one passages hold, for another is in none."""
 
     def is_held_by(self, stems: AbstractSet[str]) -> bool:
         """Return whether stems hold what was searched for."""
@@ -44,22 +50,22 @@ class Respelling:
 
 
 def as_meant(question: str, respellings: Sequence[Respelling]) -> str:
-    """Return a question as it is embedded: with what its slips may stand for behind it, in brackets."""
-    return f"{question} ({', '.join(each.shown for each in respellings)})" if respellings else question
+    """Return a question as it is embedded: with what its slips most likely stand for behind it, in brackets."""
+    likeliest: dict[str, str] = {}
+    for each in respellings:
+        likeliest.setdefault(each.written, each.shown)
+    return f"{question} ({', '.join(likeliest.values())})" if likeliest else question
 
 
 def candidates(forms: Iterable[Form], frequencies: Mapping[str, int]) -> tuple[Form, ...]:
     """Return the forms that passages hold, the likeliest first, one for each stem."""
-    best: dict[tuple[str, ...], tuple[float, Form]] = {}
+    best: dict[tuple[str, ...], Form] = {}
     for form in forms:
         passages = min(frequencies.get(stem, 0) for stem in form.stems)
-        if passages <= 0:
-            continue
-        rank = COST_WEIGHT * form.cost - math.log(passages)
-        if form.stems not in best or rank < best[form.stems][0]:
-            best[form.stems] = (rank, form)
-    ranked = sorted(best.values(), key=lambda each: (each[0], each[1].words))
-    return tuple(form for _, form in ranked)[:LOOKED_AT_MAX]
+        if passages > 0:
+            counted = replace(form, passages=passages)
+            best[form.stems] = min(best.get(form.stems, counted), counted, key=_rank)
+    return tuple(sorted(best.values(), key=lambda form: (_rank(form), form.words))[:LOOKED_AT_MAX])
 
 
 def two_slips_away(typed: Typed, frequencies: Mapping[str, int]) -> tuple[Form, ...]:
@@ -68,26 +74,53 @@ def two_slips_away(typed: Typed, frequencies: Mapping[str, int]) -> tuple[Form, 
     near = near_stems(typed.folded, [
         stem for stem in frequencies if STEM_LETTERS_MIN <= len(stem) <= letters_max and stem.isalpha()
     ])
-    return candidates((Form((stem,), TWO_SLIPS, (stem,)) for stem in near), frequencies)
+    return candidates((Form((stem,), float(slips), (stem,)) for stem, slips in near.items()), frequencies)
 
 
 def confirmed(
     typed: Typed, found: Sequence[Form], words_of: Mapping[str, Iterable[str]], *, slips_max: int
-) -> Respelling | None:
-    """Return the first candidate that a word of a passage bears out: stems meet where words are far apart.
+) -> tuple[Respelling, ...]:
+    """Return the likeliest candidates that a word of a passage bears out, for stems meet where words are far apart.
 
-    `words_of`: words that passages hold, by stem.
+    One as a rule, `MEANINGS_MAX` where the next is about as likely. `words_of`: words that passages hold, by stem.
     """
+    borne_out: list[tuple[float, Respelling]] = []
     for form in found:
-        if len(form.words) > 1:
-            return Respelling(typed.written, form.words, form.stems, typed.own)
-        near = [
-            (slips, word) for word in words_of.get(form.stems[0], ()) if fold(word) not in SMALL_WORDS
-            and (slips := _slips(typed.folded, fold(word))) <= slips_max
+        if (borne := _borne_out(typed, form, words_of, slips_max=slips_max)) is not None:
+            respelling = Respelling(typed.written, borne.words, borne.stems, typed.own)
+            borne_out.append((_rank(borne), respelling))
+    borne_out.sort(key=lambda each: (each[0], each[1].words))
+    return tuple(each for rank, each in borne_out if rank <= borne_out[0][0] + AS_LIKELY)[:MEANINGS_MAX]
+
+
+def _borne_out(typed: Typed, form: Form, words_of: Mapping[str, Iterable[str]], *, slips_max: int) -> Form | None:
+    """Return a candidate in words of passages; None where those are too far from what is typed."""
+    if len(form.words) > 1:
+        # Two words written as one: a slip is enough.
+        held = [
+            word in {fold(each) for each in words_of.get(stem, ())}
+            for word, stem in zip(form.words, form.stems, strict=False)
         ]
-        if near:
-            return Respelling(typed.written, (min(near)[1],), form.stems, typed.own)
-    return None
+        return form if all(held) and len(form.stems) == len(form.words) else None
+    [stem] = form.stems
+    near = min(
+        ((_slips(typed.folded, fold(word)), word) for word in words_of.get(stem, ()) if fold(word) not in SMALL_WORDS),
+        default=None,
+    )
+    if near is None:
+        return None
+    slips, word = near
+    if slips <= slips_max:
+        # What one slip costs depends on which it is; two are two.
+        return replace(form, words=(word,), cost=form.cost if slips < SLIPS_MAX else float(SLIPS_MAX))
+    # Only some passages were read, and a long stem is most of each of its words.
+    is_most = len(stem) >= max(LONG_STEM_LETTERS, len(typed.folded) - SLIPS_MAX)
+    return replace(form, words=(word,)) if is_most else None
+
+
+def _rank(form: Form) -> float:
+    """Return what orders forms: how far they are, against how many passages hold them."""
+    return COST_WEIGHT * form.cost - math.log(form.passages)
 
 
 def _slips(typed: str, word: str) -> int:
@@ -95,9 +128,14 @@ def _slips(typed: str, word: str) -> int:
     return min(distance(typed, word), distance(typed.rstrip(SILENT), word.rstrip(SILENT)))
 
 
-def one_of(joined: Joined) -> Respelling:
+def one_of(joined: Joined, frequencies: Mapping[str, int]) -> Respelling:
     """Return two words of the question as the one that passages hold."""
-    return Respelling(joined.written, (joined.written.replace(" ", ""),), joined.stems[:1], joined.own)
+    one = joined.written.replace(" ", "")
+    is_cut = any(not any(frequencies.get(stem, 0) for stem in stems) for stems in joined.parts)
+    return Respelling(
+        joined.written, (one,), joined.stems[:1], joined.own,
+        doubted=tuple(stem for stem in joined.own if stem not in joined.stems) if is_cut else (),
+    )
 
 
 def words_by_stem(

@@ -16,7 +16,7 @@ LETTERS_MIN = 5
 """Of a word as it is typed: one of six letters may have lost one."""
 LETTERS_MAX = 24
 JOINED_LETTERS_MIN = 6
-PART_LETTERS_MIN = 3
+PART_LETTERS_MIN = 4
 """Of each of two words that were written as one."""
 WORDS_READ_MAX = 64
 """Words of a question that are looked at."""
@@ -39,6 +39,8 @@ class Form:
     """Of the slips."""
     stems: tuple[str, ...]
     """What passages hold it by, all of them."""
+    passages: int = 0
+    """That hold it, as far as they were counted."""
 
 
 @dataclass(frozen=True, slots=True)

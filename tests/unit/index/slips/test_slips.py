@@ -27,8 +27,8 @@ def _taken(question: str) -> dict[str, str]:
         for slips, forms in ((1, candidates(forms_of(typed), counts)), (SLIPS_MAX, two_slips_away(typed, counts))):
             words = words_by_stem([(TEXT, "fr")], {stem for form in forms for stem in form.stems})
             chosen = confirmed(typed, forms, words, slips_max=slips)
-            if chosen is not None:
-                found.setdefault(typed.written, chosen.shown)
+            if chosen:
+                found.setdefault(typed.written, ", ".join(each.shown for each in chosen))
     return found
 
 
@@ -36,8 +36,9 @@ def _taken(question: str) -> dict[str, str]:
     ("le licenciemnet du conseil", {"licenciemnet": "licenciement"}),
     ("le licencient du conseil", {"licencient": "licenciement"}),
     ("lettre recomandée", {"recomandée": "recommandée"}),
-    ("une démision du conseil", {"démision": "démission"}),
+    ("une démision du conseil", {"démision": "démission, décision"}),
     ("la nationalsation", {"nationalsation": "nationalisation"}),
+    ("le liceceiment du conseil", {"liceceiment": "licenciement"}),
     ("la ntionalistion", {"ntionalistion": "nationalisation"}),
     ("les congespayés", {"congespayés": "conges payes"}),
     ("le télé travail du conseil", {"télé travail": "+"}),
@@ -81,5 +82,6 @@ def test_one_slip_finds_what_the_distance_says() -> None:
 
 def test_stems_near_a_word_are_those_of_words_near_it() -> None:
     stems = ["licenci", "telegraph", "national", "pass"]
-    assert near_stems("lciencieent", stems) == ["licenci"]
-    assert near_stems("anything", []) == []
+    assert near_stems("lciencieent", stems) == {"licenci": 2}
+    assert near_stems("liceceiment", stems) == {"licenci": 2}
+    assert near_stems("anything", []) == {}
