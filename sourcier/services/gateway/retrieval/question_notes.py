@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from prometheus_client import Counter
+
 from sourcier.services.chassis import telemetry
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
@@ -14,6 +16,7 @@ from sourcier.services.index.search.search import SearchResult
 logger = logging.getLogger(__name__)
 
 IDENTIFIERS, SPELLING = "identifiers", "spelling"
+slips_total = Counter("sourcier_slips_total", "Words of questions that were taken for slips of typing.")
 _TEXTS: Mapping[Language, Mapping[str, str]] = {
     "fr": {
         "absent": "{written} ne figure dans aucun passage",
@@ -46,10 +49,11 @@ def also_searched(results: Sequence[SearchResult], *, language: Language) -> Deg
     respellings = results[0].respellings if results else ()
     if not respellings:
         return None
-    telemetry.degradations_total.labels(SPELLING, "TAKEN_FOR_SLIPS").inc()
     words: dict[str, list[str]] = {}
     for each in respellings:
         words.setdefault(each.written, []).append(each.shown)
+    # No degradation of the service, which operators are woken for: people slip.
+    slips_total.inc(len(words))
     logger.info("%d words of the question were taken for slips of typing", len(words))
     said = (
         _TEXTS[language]["also"].format(words=", ".join(shown), written=written) for written, shown in words.items()

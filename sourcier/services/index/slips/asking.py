@@ -30,7 +30,7 @@ PROBES_MAX = 30_000
 
 
 class Collections:
-    """The words of the collections that a question is typing of, as far as its caller may read them."""
+    """The words of the collections that a question is asked of, as far as its caller may read them."""
 
     def __init__(
         self, connection: Connection, *, tenant: str, ids: Sequence[str], numbers: Sequence[int]
