@@ -64,7 +64,9 @@ class Collections:
                 known = {**counted, **known}
                 far[each] = await asyncio.to_thread(two_slips_away, each, counted)
         chosen |= await self._confirmed(far, slips_max=SLIPS_MAX)
-        return known, [each for one in typed for each in chosen.get(one, ())]
+        found = [each for one in typed for each in chosen.get(one, ())]
+        uncounted = {stem for each in found for stem in each.stems} - known.keys()
+        return {**await self._counts(uncounted), **known}, found
 
     async def _confirmed(
         self, found: Mapping[Typed, Sequence[Form]], *, slips_max: int

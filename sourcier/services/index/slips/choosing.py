@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from sourcier.services.index.language.analyser import passage_stems
+from sourcier.services.index.language.analyser import passage_stems, question_stems
 from sourcier.services.index.language.stop_words import fold
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, distance, near_stems
@@ -33,7 +33,8 @@ class Respelling:
     """As the question has it; two words where they were taken for one."""
     words: tuple[str, ...]
     """As passages have them; two where one was taken for two."""
-    stems: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    """The stems of each of these words, any of which a passage may hold it by: as if it were typed."""
     own: tuple[str, ...]
     """The stems of what the question has."""
     doubted: tuple[str, ...] = ()
@@ -41,7 +42,12 @@ class Respelling:
 
     def is_held_by(self, stems: AbstractSet[str]) -> bool:
         """Return whether stems hold what was searched for."""
-        return stems >= set(self.stems)
+        return all(not stems.isdisjoint(group) for group in self.groups)
+
+    @property
+    def stems(self) -> tuple[str, ...]:
+        """Return the stems of all words."""
+        return tuple(stem for group in self.groups for stem in group)
 
     @property
     def shown(self) -> str:
@@ -87,8 +93,9 @@ def confirmed(
     borne_out: list[tuple[float, Respelling]] = []
     for form in found:
         if (borne := _borne_out(typed, form, words_of, slips_max=slips_max)) is not None:
-            respelling = Respelling(typed.written, borne.words, borne.stems, typed.own)
-            borne_out.append((_rank(borne), respelling))
+            # As if the word of the passages were typed, with its accents: stems differ by them.
+            groups = tuple(question_stems(word, typed.language) for word in borne.words)
+            borne_out.append((_rank(borne), Respelling(typed.written, borne.words, groups, typed.own)))
     borne_out.sort(key=lambda each: (each[0], each[1].words))
     return tuple(each for rank, each in borne_out if rank <= borne_out[0][0] + AS_LIKELY)[:MEANINGS_MAX]
 
@@ -96,12 +103,12 @@ def confirmed(
 def _borne_out(typed: Typed, form: Form, words_of: Mapping[str, Iterable[str]], *, slips_max: int) -> Form | None:
     """Return a candidate in words of passages; None where those are too far from what is typed."""
     if len(form.words) > 1:
-        # Two words written as one: a slip is enough.
+        # Two words written as one are a slip: no other one is looked for in them.
         held = [
-            word in {fold(each) for each in words_of.get(stem, ())}
+            next((each for each in sorted(words_of.get(stem, ())) if fold(each) == word), "")
             for word, stem in zip(form.words, form.stems, strict=False)
         ]
-        return form if all(held) and len(form.stems) == len(form.words) else None
+        return replace(form, words=tuple(held)) if all(held) and len(held) == len(form.words) else None
     [stem] = form.stems
     near = min(
         ((_slips(typed.folded, fold(word)), word) for word in words_of.get(stem, ()) if fold(word) not in SMALL_WORDS),
@@ -133,7 +140,7 @@ def one_of(joined: Joined, frequencies: Mapping[str, int]) -> Respelling:
     one = joined.written.replace(" ", "")
     is_cut = any(not any(frequencies.get(stem, 0) for stem in stems) for stems in joined.parts)
     return Respelling(
-        joined.written, (one,), joined.stems[:1], joined.own,
+        joined.written, (one,), (joined.stems,), joined.own,
         doubted=tuple(stem for stem in joined.own if stem not in joined.stems) if is_cut else (),
     )
 

@@ -29,7 +29,7 @@ SLIPS = (
     ("le licencient", "licencient", "licenciement", "meant"),
     ("le licnciemnet", "licnciemnet", "licenciement", "meant"),
     ("le télé travailleur", "télé travailleur", "télétravailleur", "meant"),
-    ("les congespayés", "congespayés", "conges payes", "leave"),
+    ("les congespayés", "congespayés", "congés payés", "leave"),
     ("les congèss", "congèss", "congés", "leave"),
 )
 

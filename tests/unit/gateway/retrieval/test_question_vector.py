@@ -114,7 +114,7 @@ async def test_its_error_is_told_and_known_as_its_own() -> None:
 
 async def test_a_question_with_slips_is_embedded_once_more_with_what_is_meant() -> None:
     embedder = SlowEmbedder()
-    meant = [Respelling("combein", ("combien",), ("combien",), ("combein",))]
+    meant = [Respelling("combein", ("combien",), (("combien",),), ("combein",))]
     async with coming(embedder) as embedding:
         await begun(embedding, "wide")
         embedder.let.set()

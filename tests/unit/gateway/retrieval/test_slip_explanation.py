@@ -21,8 +21,8 @@ HOLDING, LACKING = "Le licenciement de Dupond est notifié.", "La réunion est n
 
 
 def _respelling(written: str, *words: str) -> Respelling:
-    stems = tuple(stem for word in words for stem in question_stems(word, "fr"))
-    return Respelling(written, words, stems, question_stems(written, "fr"))
+    groups = tuple(question_stems(word, "fr") for word in words)
+    return Respelling(written, words, groups, question_stems(written, "fr"))
 
 
 MEANT = _respelling("licenciemnet", "licenciement")

@@ -40,7 +40,7 @@ def _taken(question: str) -> dict[str, str]:
     ("la nationalsation", {"nationalsation": "nationalisation"}),
     ("le liceceiment du conseil", {"liceceiment": "licenciement"}),
     ("la ntionalistion", {"ntionalistion": "nationalisation"}),
-    ("les congespayés", {"congespayés": "conges payes"}),
+    ("les congespayés", {"congespayés": "congés payés"}),
     ("le télé travail du conseil", {"télé travail": "+"}),
     ("le passe port du conseil", {"passe port": "+"}),
 ])
