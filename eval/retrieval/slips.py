@@ -75,8 +75,8 @@ def measure_slips(dataset: Dataset) -> str:
     spelling = Spelling(dataset.passages)
 
     def found(question: Question, text: str, *, mended: bool) -> float:
-        found = spelling.of(text) if mended else ()
-        chunks = spelling.index.search(text, limit=LIMIT, respellings=found).chunks.tolist()
+        meant = spelling.of(text) if mended else ()
+        chunks = spelling.index.search(text, limit=LIMIT, respellings=meant).chunks.tolist()
         return measure([dataset.passages[chunk].passage_id for chunk in chunks], question.relevant)["ndcg@10"]
 
     before = {each.question_id: found(each, each.text, mended=False) for each in dataset.questions}

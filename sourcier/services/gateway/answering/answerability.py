@@ -21,6 +21,7 @@ from sourcier.services.index.language import figures, names
 from sourcier.services.index.language.recognition import recognise
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.search.question_terms import Term
+from sourcier.services.index.slips.choosing import Respelling
 
 PEERS_MAX = 9
 """Passages behind the best one that its lead in full text is measured over."""
@@ -188,7 +189,7 @@ class _Read:
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
         # What has an acronym's long form has the acronym, and the other way round; and what was meant by a slip, it.
         meant = (each for each in entry.found.respellings if named.isdisjoint(each.written.split(" ")))
-        equal = (*entry.found.expansions, *meant)
+        equal: tuple[Expansion | Respelling, ...] = (*entry.found.expansions, *meant)
         windows = [first | second for first, second in pairwise(pieces)] or pieces
         self.windows = [
             window.union(*(each.own for each in equal if each.is_held_by(window))) for window in windows

@@ -26,7 +26,8 @@ PASSAGES_READ_MAX = 5
 STEMS_READ_MAX = 20_000
 """Of one first letter, of all collections together."""
 PROBES_MAX = 30_000
-"""Forms looked up for one question, in all its collections; more collections than that allows are not looked into."""
+"""Forms looked up for one question in all its collections; in more collections, words are looked up by their first
+letter alone."""
 
 
 class Collections:
@@ -40,9 +41,9 @@ class Collections:
         self._ids = list(ids)
         self._numbers = list(numbers)
 
-    async def respellings(self, typing: Typing, frequencies: Mapping[str, int]) -> tuple[
-        tuple[Respelling, ...], Mapping[str, int]
-    ]:
+    async def respellings(
+        self, typing: Typing, frequencies: Mapping[str, int]
+    ) -> tuple[tuple[Respelling, ...], Mapping[str, int]]:
         """Return what else is searched for, and how many passages hold each stem of it."""
         joined = joined_ones(typing, frequencies)
         typed = unknown(typing, frequencies, joined=joined)
@@ -84,7 +85,7 @@ class Collections:
         cursor = await self._connection.execute(SELECT_COUNTS, {
             "ids": self._ids, "numbers": self._numbers, "stems": sorted(stems),
         })
-        return dict(await cursor.fetchall())
+        return {stem: int(passages) for stem, passages in await cursor.fetchall()}
 
     async def _beginning(self, letter: str) -> dict[str, int]:
         """Return how many passages hold each stem that begins with a letter."""
@@ -113,7 +114,7 @@ class Collections:
         cursor = await self._connection.execute(
             SELECT_TEXTS, {"tenant": self._tenant, "chunk_ids": list(chunk_ids)}
         )
-        return await cursor.fetchall()
+        return [(str(text), str(language)) for text, language in await cursor.fetchall()]
 
 
 # As `find_scope` counts: behind row-level security an index serves plain columns.
