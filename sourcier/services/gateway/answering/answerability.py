@@ -17,6 +17,7 @@ from statistics import fmean, pstdev
 
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.evidence.wording import Wording
+from sourcier.services.index.acronyms.asking import Expansion
 from sourcier.services.index.language import figures, names
 from sourcier.services.index.language.recognition import recognise
 from sourcier.services.index.language.words import split_words
