@@ -1233,6 +1233,7 @@ class Explanation(_message.Message):
     SCORE_BEHIND_FIELD_NUMBER: _builtins.int
     SENTENCES_FIELD_NUMBER: _builtins.int
     ACRONYMS_FIELD_NUMBER: _builtins.int
+    SPELLINGS_FIELD_NUMBER: _builtins.int
     dense_place: _builtins.int
     """Its place by the vectors, from 1; 0 where it is not among those looked at."""
     lexical_place: _builtins.int
@@ -1271,6 +1272,10 @@ class Explanation(_message.Message):
     def acronyms(self) -> _containers.RepeatedCompositeFieldContainer[Global___AcronymMeaning]:
         """The question's acronyms, and its long forms that have one, as documents of the collection spell them out."""
 
+    @_builtins.property
+    def spellings(self) -> _containers.RepeatedCompositeFieldContainer[Global___OtherSpelling]:
+        """What else was searched for because words of the question may be slips of typing."""
+
     def __init__(
         self,
         *,
@@ -1287,14 +1292,45 @@ class Explanation(_message.Message):
         score_behind: _builtins.float = ...,
         sentences: _abc.Iterable[_builtins.str] | None = ...,
         acronyms: _abc.Iterable[Global___AcronymMeaning] | None = ...,
+        spellings: _abc.Iterable[Global___OtherSpelling] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
+
+@_typing.final
+class OtherSpelling(_message.Message):
+    """What was searched for beside a word of the question that no passage of the collections holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WRITTEN_FIELD_NUMBER: _builtins.int
+    SEARCHED_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    written: _builtins.str
+    """The word as the question has it, in small letters; two words where passages hold them as one."""
+    searched: _builtins.str
+    """The word that passages hold; two words where the question has them as one."""
+    held: _builtins.bool
+    """Whether the passage holds it."""
+    def __init__(
+        self,
+        *,
+        written: _builtins.str = ...,
+        searched: _builtins.str = ...,
+        held: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "searched", b"searched", "written", b"written"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OtherSpelling: _TypeAlias = OtherSpelling  # noqa: Y015
 
 @_typing.final
 class AcronymMeaning(_message.Message):

@@ -227,6 +227,11 @@ def _explanation(explained: Explanation) -> answer_pb2.Explanation:
                 held=each.held,
             )
             for each in explained.acronyms
+        ], spellings=[
+            answer_pb2.OtherSpelling(
+                written=each.respelling.written, searched=each.respelling.shown, held=each.held
+            )
+            for each in explained.spellings
         ],
     )
 

@@ -24,10 +24,10 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.retrieval.categories import named_categories
-from sourcier.services.gateway.retrieval.missing_identifiers import not_found
 from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
 from sourcier.services.gateway.retrieval.neighbours import with_neighbours
+from sourcier.services.gateway.retrieval.question_notes import also_searched, not_found
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding, embedded_text
 from sourcier.services.gateway.retrieval.ranking_order import ordered
 from sourcier.services.gateway.retrieval.validated_sources import kept_with, read_validated
@@ -140,7 +140,7 @@ class Candidates:
     embedding: QueryEmbedding | None
     """None where the question was not embedded."""
     degradations: tuple[Degradation, ...]
-    """Why closer passages may be missing, if they may; and which identifiers are in none."""
+    """Why closer passages may be missing, if they may; which identifiers are in none; which words were slips."""
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,9 @@ class Retriever:
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
         # Told of the search, whatever the threshold leaves of it: nothing close enough may be what it missed.
-        degradations = (left_out(found), not_found(found, language=query.language))
+        degradations = (
+            left_out(found), not_found(found, language=query.language), also_searched(found, language=query.language)
+        )
         return Candidates(
             [result for result in found if result.similarity is None or result.similarity >= threshold], embedding,
             tuple(each for each in degradations if each is not None),
