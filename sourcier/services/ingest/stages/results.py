@@ -5,11 +5,18 @@ A link there would have the service read one of its own files for the stranger; 
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sourcier.services.chassis.errors import DocumentMalformed
+
+Told = TypeVar("Told")
+TOLD_BYTES_MAX = 64 * 1024 * 1024
+"""Of what is told beside the document: its pages, properties and the names in it."""
 
 
 def read_result(path: Path, *, tail: int | None = None) -> bytes:
@@ -26,6 +33,16 @@ def read_result(path: Path, *, tail: int | None = None) -> bytes:
         if tail is not None:
             file.seek(max(found.st_size - tail, 0))
         return file.read()
+
+
+def read_told(path: Path, make: Callable[[Any], Told]) -> Told:
+    """Return what `make` makes of a small JSON file; raise DocumentMalformed where it says anything else."""
+    try:
+        if path.lstat().st_size > TOLD_BYTES_MAX:
+            raise ValueError(f"more than {TOLD_BYTES_MAX} bytes")
+        return make(json.loads(read_result(path)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DocumentMalformed(f"The parser left “{path.name}”, which says nothing that is known.") from error
 
 
 def move_members(written: Path, folder: Path) -> None:

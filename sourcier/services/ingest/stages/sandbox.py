@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import logging
 import os
 import shutil
@@ -40,7 +39,7 @@ from sourcier.services.ingest.parsing.zygote import (
     SCANNED,
 )
 from sourcier.services.ingest.stages.confinement import count_refusals, tell_confinement
-from sourcier.services.ingest.stages.results import move_members, read_result
+from sourcier.services.ingest.stages.results import move_members, read_result, read_told
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 from sourcier.services.ingest.stages.zygote_process import ZygoteProcess
@@ -215,8 +214,7 @@ class ParserPool:
             else:
                 await self.in_child(directory, source, attempt=1, places=self._drawing)
             picture = await asyncio.to_thread(read_result, directory / ARTEFACT)
-            told = await asyncio.to_thread(read_result, directory / DRAWN)
-            return DrawnPicture(picture, json.loads(told))
+            return DrawnPicture(picture, await asyncio.to_thread(read_told, directory / DRAWN, dict))
 
     async def _draw_picture(self, directory: Path, source: dict[str, Any]) -> None:
         await self._live_zygote()
@@ -311,7 +309,7 @@ class ParserPool:
         if not artefact.exists():
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end without a result.")
-        pages = tuple(json.loads(read_result(scanned))) if scanned.exists() else ()
+        pages = read_told(scanned, _numbers) if scanned.exists() else ()
         metadata, members = _about(directory / ABOUT)
         recorded = (directory / RECORDED).exists()
         return ParsedArtefact(read_result(artefact), peak_bytes, pages, recorded, metadata, members)
@@ -369,19 +367,27 @@ def _by_filter(status: int) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS
 
 
+def _numbers(told: Any) -> tuple[int, ...]:
+    return tuple(int(number) for number in told)
+
+
 def _about(path: Path) -> tuple[dict[str, str], tuple[Member, ...]]:
     if not path.exists():
         return {}, ()
-    found = json.loads(read_result(path))
-    return found["metadata"], tuple(Member(name, content_type) for name, content_type in found["members"])
+    return read_told(path, lambda told: (
+        {str(name): str(value) for name, value in told["metadata"].items()},
+        tuple(Member(str(name), str(content_type)) for name, content_type in told["members"]),
+    ))
 
 
 def _rejection(path: Path) -> DocumentRejected:
-    found = json.loads(read_result(path))
-    kind = getattr(errors, found["error"], DocumentRejected)
-    rejection = kind(found["message"])
-    assert isinstance(rejection, DocumentRejected)
-    return rejection
+    def of(told: Any) -> DocumentRejected:
+        kind = getattr(errors, str(told["error"]))
+        if not (isinstance(kind, type) and issubclass(kind, DocumentRejected)):
+            raise ValueError(f"{told['error']} is no reason to refuse a document")
+        return kind(str(told["message"]))
+
+    return read_told(path, of)
 
 
 def _log_child(directory: Path, filename: str) -> None:

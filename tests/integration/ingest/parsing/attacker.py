@@ -240,8 +240,11 @@ def work(directory: Path, source: dict[str, Any], limits: ParsingLimits) -> None
         HOSTILE[told["hostile"]](told)
     elif "uncaught" in told:
         read_by_libc(told["secret"])
+    elif "rejection" in told:
+        (directory / zygote.REJECTION).write_text(json.dumps(told["rejection"]))
     else:
-        outcomes = {name: tried(attempt, told) for name, attempt in all_refused().items()}
+        attempts = all_refused()
+        outcomes = {name: tried(attempts[name], told) for name in told.get("only", attempts)}
         (directory / zygote.ARTEFACT).write_text(json.dumps(outcomes))
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from sourcier.services.chassis.errors import DocumentMalformed
+from sourcier.services.chassis.errors import DocumentMalformed, Unavailable
 from sourcier.services.ingest.parsing.zygote import ARTEFACT
+from sourcier.services.ingest.stages import confinement as telling
 from sourcier.services.ingest.stages.confinement import confinement, refusals_total
 from sourcier.services.ingest.stages.sandbox import ParserPool
-from tests.integration.ingest.parsing import attacker
+from tests.integration.ingest.parsing import attacker, failing_lock, unlocked_attacker
 
 SECRET = "SOURCIER_TEST_SECRET"
 
@@ -46,7 +47,7 @@ async def port() -> AsyncIterator[int]:
 
 async def attack(pool: ParserPool, folder: Path, port: int, **told: Any) -> dict[str, str]:
     """Have a document read that makes its reader try something; return what became of it."""
-    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere").mkdir(exist_ok=True)
     secret = folder / "elsewhere" / "secret"
     secret.write_text("the-secret")
     told |= {
@@ -104,6 +105,33 @@ async def test_a_file_that_may_not_be_opened_refuses_the_document(
     assert counted("file") == before + 1
 
 
-def test_what_is_in_force_is_told(pool: ParserPool) -> None:
+async def test_a_reader_cannot_have_the_service_take_a_forged_end_for_its_own_error(
+    pool: ParserPool, tmp_path: Path, port: int
+) -> None:
+    for forged in ({"error": "Unavailable", "message": "later"}, {"error": "annotations", "message": ""}, []):
+        with pytest.raises(DocumentMalformed, match=r"rejection\.json"):
+            await attack(pool, tmp_path, port, rejection=forged)
+
+
+async def test_what_is_in_force_is_told(pool: ParserPool) -> None:
     for mechanism in ("landlock", "seccomp"):
         assert confinement.labels(mechanism)._value.get() == 1
+
+
+async def test_an_old_kernel_reads_on_and_says_that_it_locks_nobody_in(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(telling, "_warned", set())
+    async with ParserPool(concurrency=1, program=unlocked_attacker.__name__) as pool:
+        outcomes = await attack(pool, tmp_path, port, only=["file: read: libc"])
+    # What the other tests see refused is done here: they can fail.
+    assert outcomes["file: read: libc"] == "done"
+    for mechanism in ("landlock", "seccomp"):
+        assert confinement.labels(mechanism)._value.get() == 0
+        assert f"is not confined by {mechanism}" in caplog.text
+
+
+async def test_a_reader_that_cannot_be_locked_in_reads_nothing(tmp_path: Path, port: int) -> None:
+    async with ParserPool(concurrency=1, program=failing_lock.__name__) as pool:
+        with pytest.raises(Unavailable, match="could not be locked in"):
+            await attack(pool, tmp_path, port, only=[])

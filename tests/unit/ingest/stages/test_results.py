@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.services.chassis.errors import DocumentMalformed
-from sourcier.services.ingest.stages.results import move_members, read_result
+from sourcier.services.ingest.stages.results import TOLD_BYTES_MAX, move_members, read_result, read_told
 
 
 @pytest.fixture
@@ -55,3 +55,17 @@ def test_a_folder_of_members_that_leads_elsewhere_is_left_alone(tmp_path: Path) 
     move_members(tmp_path / "written", tmp_path / "folder")
     assert list((tmp_path / "folder").iterdir()) == []
     assert (tmp_path / "elsewhere" / "0").exists()
+
+
+def test_what_is_told_is_believed_only_where_it_has_its_form(tmp_path: Path) -> None:
+    path = tmp_path / "about.json"
+    path.write_text('{"pages": [1, 2]}')
+    assert read_told(path, lambda told: told["pages"]) == [1, 2]
+    for written in ("{", "[]", "[" * 100_000, '{"other": 1}'):
+        path.write_text(written)
+        with pytest.raises(DocumentMalformed, match=r"about\.json"):
+            read_told(path, lambda told: told["pages"])
+    with path.open("wb") as file:
+        file.truncate(TOLD_BYTES_MAX + 1)
+    with pytest.raises(DocumentMalformed, match=r"about\.json"):
+        read_told(path, lambda told: told)

@@ -14,7 +14,8 @@ Numbers = dict[str, tuple[int | None, int | None]]
 
 FILES: Numbers = {
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
-    "pwrite64": (18, 68), "close": (3, 57), "close_range": (436, 436), "fstat": (5, 80), "newfstatat": (262, 79),
+    "pwrite64": (18, 68), "preadv": (295, 69), "pwritev": (296, 70), "preadv2": (327, 286), "pwritev2": (328, 287),
+    "close": (3, 57), "close_range": (436, 436), "fstat": (5, 80), "newfstatat": (262, 79),
     "stat": (4, None), "lstat": (6, None), "statx": (332, 291), "statfs": (137, 43), "fstatfs": (138, 44),
     "lseek": (8, 62), "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "access": (21, None),
     "faccessat": (269, 48), "faccessat2": (439, 439), "getdents": (78, None), "getdents64": (217, 61),
@@ -28,8 +29,8 @@ FILES: Numbers = {
 """Landlock decides which files. What changes owners, modes, times or links is not among them."""
 MEMORY: Numbers = {
     "mmap": (9, 222), "munmap": (11, 215), "mprotect": (10, 226), "mremap": (25, 216), "madvise": (28, 233),
-    "msync": (26, 227), "mincore": (27, 232), "mlock": (149, 228), "munlock": (150, 229), "brk": (12, 214),
-    "membarrier": (324, 283),
+    "msync": (26, 227), "mincore": (27, 232), "mlock": (149, 228), "munlock": (150, 229), "mlock2": (325, 284),
+    "brk": (12, 214), "membarrier": (324, 283),
 }
 ITSELF: Numbers = {
     "futex": (202, 98), "futex_waitv": (449, 449), "set_robust_list": (273, 99), "get_robust_list": (274, 100),
