@@ -1,19 +1,19 @@
-"""What a process gives up before it reads a stranger's file.
+"""A process for strangers' files: bounds on what it takes, no network, and an end no later than its parent's.
 
 Limits of address space, processor time, file size and open files are the kernel's. The network is taken away by an
-empty network namespace where the kernel allows one (as root, or with unprivileged user namespaces); where it does not
-(many container runtimes), Python's sockets are refused, which holds for Python code only: run the container with a
-network policy there. Native code reads no network in any format supported: libxml2 is told so, PDFium has none,
-and FFmpeg is given an open file with the container's name, none of which name other files.
+empty network namespace where the kernel allows one (as root, or with unprivileged user namespaces), and by `lock` in
+each child. Python's own sockets and programs are refused first, with an error that a library can catch, and noted.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from sourcier.services.ingest.parsing.limits import ParsingLimits
@@ -22,6 +22,16 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
+SOCKETS = frozenset({
+    "socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr",
+    "socket.sendto", "socket.sendmsg",
+})
+PROGRAMS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system"})
+_IN_CHILDREN = {
+    **dict.fromkeys(SOCKETS | {"socket.__new__"}, "socket"),
+    **dict.fromkeys(PROGRAMS | {"os.fork", "os.forkpty", "pty.spawn"}, "program"),
+    "os.kill": "process", "os.killpg": "process",
+}
 _INTERRUPTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -78,6 +88,18 @@ def seconds_kept_waiting(pid: int) -> float:
         return 0.0
 
 
+def refuse_from_now_on(note: Callable[[str], None]) -> None:
+    """Refuse Python code sockets, programs and signals to others, with an error; `note` which of them was tried."""
+
+    def refuse(event: str, arguments: tuple[object, ...]) -> None:
+        what = _IN_CHILDREN.get(event)
+        if what is not None and not (event == "os.kill" and arguments[0] == os.getpid()):
+            note(what)
+            _refuse(event)
+
+    sys.addaudithook(refuse)
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C and termination to the parent, which ends this process by closing its input."""
     for number in _INTERRUPTED:
@@ -91,11 +113,9 @@ def _unshare(flags: int) -> bool:
 
 
 def _refuse_sockets(event: str, _arguments: object) -> None:
-    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"):
-        _refuse(event)
-    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+    if event in SOCKETS or event in PROGRAMS:
         _refuse(event)
 
 
 def _refuse(event: str) -> NoReturn:
-    raise OSError(f"{event} is refused while a document is read")
+    raise PermissionError(errno.EPERM, f"{event} is refused while a document is read")
