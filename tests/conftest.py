@@ -11,7 +11,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "tests.sharing", "tests.reports", "tests.fix_servers", "tests.fix_shared_sets", "tests.fix_stack",
-    "tests.fix_browser",
+    "tests.fix_browser", "tests.fix_forkers",
 ]
 
 TESTS = Path(__file__).parent
