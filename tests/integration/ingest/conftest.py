@@ -12,7 +12,10 @@ from sourcier.services.chassis.queue import consuming
 from sourcier.services.ingest import relay
 from sourcier.services.ingest.stages import sandbox
 from tests.fix_servers import S3Bucket
+from tests.integration.ingest.fix_lives import life, lives
 from tests.integration.ingest.fix_pipeline import Pipeline, ingesting
+
+__all__ = ["Serve", "keeping_priority", "life", "lives", "serve", "short_waits"]
 
 Serve = Callable[..., AbstractAsyncContextManager[Pipeline]]
 
