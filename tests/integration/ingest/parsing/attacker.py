@@ -103,6 +103,12 @@ def fails_if(found: object) -> None:
         raise PermissionError(errno.EPERM, "there is none")
 
 
+def move_out(folder: str) -> None:
+    """Write where it may, and move that to where it may not."""
+    Path("mine").write_text("x")
+    os.rename("mine", folder + "/mine")
+
+
 def open_descriptors() -> list[int]:
     """Return what is open beside the three that are no way out."""
     found = []
@@ -146,7 +152,7 @@ FILES: dict[str, Callable[[Told], object]] = {
     "write: a new library": lambda told: Path(zygote.__file__).with_name("new.py").write_text(""),
     "remove": lambda told: os.unlink(told["secret"]),
     "move away": lambda told: os.rename(told["secret"], "artefact"),
-    "move out": lambda told: (Path("mine").write_text("x"), os.rename("mine", told["folder"] + "/mine")),
+    "move out": lambda told: move_out(told["folder"]),
     "make a folder": lambda told: os.mkdir(told["folder"] + "/made"),
     "mode": lambda told: call("fchmodat", _AT_CWD, told["secret"], 0o777),
     "owner": lambda told: call("fchownat", _AT_CWD, told["secret"], os.getuid(), os.getgid(), 0),

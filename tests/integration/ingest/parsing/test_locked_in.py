@@ -39,7 +39,12 @@ async def pool() -> AsyncIterator[ParserPool]:
 async def port() -> AsyncIterator[int]:
     """Where somebody listens; whoever is heard makes the test fail."""
     heard: list[object] = []
-    server = await asyncio.start_server(lambda reader, writer: heard.append(writer.close()), "127.0.0.1", 0)
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(writer.get_extra_info("peername"))
+        writer.close()
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
     assert heard == []

@@ -88,10 +88,10 @@ def _try_seccomp() -> bool:
     thread = threading.Thread(target=os.getpid)
     thread.start()
     thread.join()
-    return _refused(lambda: ctypes_socket())
+    return _refused(_native_socket)
 
 
-def ctypes_socket() -> None:
+def _native_socket() -> None:
     """Open a local socket as native code does, past Python's own refusal."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0) < 0:
