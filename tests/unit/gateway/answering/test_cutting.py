@@ -48,6 +48,11 @@ def labels(question: str) -> tuple[str, ...]:
     ("Quelle est la différence entre le montant de la prime de l'avenant 58 et celui de l'avenant 59 ?",
      ("avenant 58", "avenant 59")),
     ("Quel est le montant de la prime de l'avenant 58 et de celle de l'avenant 59 ?", ("avenant 58", "avenant 59")),
+    ("Qu'est-ce qui distingue la note A de la note B ?", ("note A", "note B")),
+    ("Que dit la note A et que dit la note B sur le télétravail ?", ("note A", "note B")),
+    ("Selon la note A et la charte B, quel est le délai ?", ("note A", "charte B")),
+    ("Quels sont les horaires d'ouverture de la mairie et ceux de la piscine ?", ("la mairie", "la piscine")),
+    ("According to policy A and policy B, what is the notice period?", ("policy A", "policy B")),
     ("What is the difference between amendment 3 and amendment 4?", ("amendment 3", "amendment 4")),
     ("Compare remote work in policy A and policy B", ("policy A", "policy B")),
     ("What do the travel policy and the leave policy say about approval?", ("the travel policy", "the leave policy")),
@@ -76,6 +81,7 @@ def test_a_question_on_several_is_cut(question: str, found: tuple[str, ...]) -> 
     "Comment se passe la vente et la location ?",
     "Qui peut demander l'aide et comment la demander ?",
     "Quelle est la distance entre la gare et le stade ?",
+    "Quels sont les membres de la commission de l'environnement et de l'urbanisme ?",
     "Quel avenant remplace l'avenant 57 et l'avenant 58 ?",
     "Que dit la note A sur la charte B et la note C ?",
     "What are the rights and duties of employees?",
@@ -142,6 +148,20 @@ def test_labels_name_documents(question: str, documents: list[tuple[str, ...]]) 
 def test_what_names_no_document_is_one_question(question: str) -> None:
     several = cut(question)
     assert several is None or parted(several, TITLES, language="fr") is None
+
+
+@pytest.mark.parametrize(("question", "topic"), [
+    ("Quelle est la différence de prime entre l'avenant 58 et le 59 ?", "prime"),
+    ("Quelle est la différence entre le montant de la prime de l'avenant 58 et celui de l'avenant 59 ?",
+     "le montant de la prime"),
+    ("Selon la note A et la charte B, quel est le délai ?", "quel est le délai"),
+    ("Quels sont les signataires de chaque avenant ?", "Quels sont les signataires"),
+    ("Qui sont les signataires des avenants 58 et 59 ?", "Qui sont les signataires"),
+])
+def test_what_is_asked_of_each_document_is_told(question: str, topic: str) -> None:
+    several = cut(question)
+    assert several is not None
+    assert several.topic == topic
 
 
 def test_of_a_large_family_the_latest_are_asked() -> None:

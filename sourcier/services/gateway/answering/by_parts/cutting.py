@@ -54,6 +54,7 @@ _COMPARE = re.compile(
     r"(?:(?:peux-tu|pouvez-vous|pourriez-vous|can you|could you|please|merci de)\s)?(?:me )?"
     r"(?:compare[rz]?(?:-moi)?|(?:fais |faites |fais-moi )?(?:une |la )?comparaison|comparison)\s"
 )
+_APART = re.compile(r"(?:qu'est-ce qui|ce qui|what)\s(?:distingue|differencie|distinguishes)\s")
 _HOW = re.compile(r"(?:en quoi|how (?:do|does|did))\s")
 _DIFFERS = re.compile(
     r"\s(?:differe(?:nt)?|se distingue(?:nt)?|differ)(?:-t)?(?:-ils?|-elles?)?\s(?:de la |de l'|du |des |de |d'|from )"
@@ -80,6 +81,12 @@ _OF = re.compile(r"^(?:d'|des |du |de l'|de la |de |in |of |for |pour |dans |sur
 
 
 def _differing(said: Said) -> Several | None:
+    apart = _APART.match(said.plain)
+    if apart is not None:
+        found = list(DOCUMENT.finditer(said.plain, apart.end()))
+        return None if len(found) != 2 else _compared(
+            said, apart.end(), len(said.typed), re.compile(r"\s(?:de |du |des |from )(?=\S)"), topic=""
+        )
     head = _HOW.match(said.plain)
     differs = None if head is None else _DIFFERS.search(said.plain, head.end())
     if head is None or differs is None:
@@ -192,7 +199,11 @@ def _saying(said: Said) -> Several | None:
     family = _family_in(said, start, end)
     if family is not None:
         return Several(Form.FAMILY, (), _says(topic, french=said.is_french), topic, family=family)
-    return _of_documents(said, Form.DOCUMENTS, _at(said, start, end, _JOINTS), topic)
+    labels = tuple(_AGAIN.sub("", label) for label in _at(said, start, end, _JOINTS))
+    return _of_documents(said, Form.DOCUMENTS, labels, topic)
+
+
+_AGAIN = re.compile(r"^(?:que |qu'en )(?:disent|dit|prévoit|prévoient|indique|précise)\s", re.IGNORECASE)
 
 
 _EACH = re.compile(
@@ -203,13 +214,14 @@ _EACH = re.compile(
 )
 _WORD_ASKS = re.compile(
     r"(?:(?:a |de |en |pour |dans )?(?:quell?e?s?|qui|quoi|combien|quand|ou|comment)\b|que |qu'|what|who|where|when|"
-    r"how|which|donne|indique|liste|resume|list|give|tell)"
+    r"how|which|donne|indique|liste|resume|list|give|tell|"
+    r"(?:selon|d'apres|dans|pour|according to|in)\s)"
 )
 _CHANGED = re.compile(
-    rf"(?:(?:quell?e?s? (?:sont|ont ete)|what (?:are|were)|donne[rz]?(?:-moi)?|liste[rz]?|list|resume[rz]?|show me)\s)?"
-    rf"(?:toutes les |tous les |les |all the |all |the )?(?:modifications?|changements?|revisions?|nouveautes|"
-    rf"evolutions|changes|amendments made)\s(?:(?:apportee?s|intervenue?s|faite?s|made|decidee?s) )?"
-    rf"(?:en |de |d'|du |in |of |for )"
+    rf"(?:(?:quell?e?s?(?: (?:sont|ont ete))?|what (?:are|were)|donne[rz]?(?:-moi)?|liste[rz]?|list|"
+    rf"resume[rz]?|show me)\s)?(?:toutes les |tous les |les |all the |all |the )?"
+    rf"(?:modifications?|changements?|revisions?|nouveautes|evolutions|changes|amendments made)\s"
+    rf"(?:(?:apportee?s|intervenue?s|faite?s|made|decidee?s) )?(?:en |de |d'|du |in |of |for )"
     rf"(?:l'annee )?(?P<date>{DATE}+)"
 )
 _SIGNS = re.compile(
@@ -238,7 +250,7 @@ def _family(said: Said) -> Several | None:
     match, family = found
     start, end = match.span() if match.group("in") is None else (match.start("in"), match.end())
     before, after = said.typed[:start].rstrip(), said.typed[end:].lstrip(" ,")
-    topic = f"{before} {after}".strip()
+    topic = f"{_TRAILING.sub('', before)} {after}".strip()
     preposition = f"{match.group('in')} " if match.group("in") else ""
     return Several(
         Form.FAMILY, (), lambda label: f"{before} {preposition}{label} {after}".strip() + " ?", topic, family=family
@@ -281,11 +293,16 @@ def _named(said: Said) -> Several | None:
         # Another document is asked for what it says of these.
         return None
     before, after = said.typed[: listed.start].rstrip(), said.typed[listed.end :].lstrip(" ,")
-    topic = f"{_TRAILING.sub('', before)} {after}".strip()
+    topic = f"{_TRAILING.sub('', f' {before}').strip()} {after}".strip()
+    of = "de " if _OF_WHICH.match(said.plain, listed.start) is not None else ""
+    end = " ?" if said.is_french else "?"
     return Several(
-        Form.DOCUMENTS, listed.labels, lambda label: f"{before} {label} {after}".strip() + " ?", topic,
+        Form.DOCUMENTS, listed.labels, lambda label: f"{before} {of}{label} {after}".strip() + end, topic,
         are_identified=True,
     )
+
+
+_OF_WHICH = re.compile(r"(?:de la |de l'|des |du |d')")
 
 
 _TOGETHER = re.compile(

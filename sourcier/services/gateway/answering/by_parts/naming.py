@@ -110,6 +110,9 @@ def _of_family(
     # One document alone is asked for as any other: by its question.
     if len(found) < 2 and not (found and family.amending):
         return None
+    if len(found) > PARTS_MAX and not family.kind and family.period is None:
+        # « Qui signe ? » asks of a file, not of all documents that there are.
+        return None
     latest = sorted(found, key=lambda each: each.order, reverse=True)[:PARTS_MAX]
     shown = sorted(latest, key=lambda each: each.order)
     return Parted(several.form, tuple(

@@ -34,7 +34,9 @@ _CASES = {
 """A preposition with its article: what it is, and the article by itself."""
 _CASE = r"(?:de la |de l'|du |des |a la |a l'|aux? |(?:pour|dans) (?:la |le |les |l')|(?:of|for|at|in) the )"
 _FIRST = re.compile(rf"(?<=\s){_CASE}")
-_NEXT = re.compile(rf"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?P<case>{_CASE}|the )")
+_NEXT = re.compile(
+    rf"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?:(?:ceux|celui|celles?|those|that)\s)?(?P<case>{_CASE}|the )"
+)
 _TAIL = re.compile(
     r"\s(?:le|la|les|en|pour|dans|avec|sans|par|sur|qui|que|a|au|aux|pendant|apres|avant|depuis|on|in|at|for|during|who|"
     r"which|with)\s|\s(?:l'|qu')"
@@ -81,6 +83,9 @@ def _of_things(said: Said) -> Several | None:
     case, article = _CASES[firsts[-1].group()]
     kinds = [_CASES.get(joint.group("case"), (case, joint.group("case"))) for joint in joints]
     if any(kind != case for kind, _ in kinds):
+        return None
+    if any(_CASES[first.group()][0] == case for first in firsts[:-1]):
+        # « les membres de la commission de l'environnement et de l'urbanisme » are those of one commission.
         return None
     before = said.typed[: firsts[-1].start()].rstrip()
     if not said.plain[head.end() : firsts[-1].start()].strip():
