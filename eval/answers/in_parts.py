@@ -91,7 +91,7 @@ class Collection(Retriever):
         ).frequencies) for each in self._passages]
         self._index = words_index([(each.title, each.text) for each in self._passages])
 
-    async def find(self, query: Query, **_: object) -> Found:  # type: ignore[override]
+    async def find(self, query: Query, **_: object) -> Found:
         """Return the passages that share most words with a question."""
         hits = self._index.search(query.question, limit=len(self._passages)).chunks.tolist()
         wanted = frozenset(query.filters.document_ids)
@@ -109,9 +109,7 @@ class Collection(Retriever):
         """Return the family's documents."""
         return [_title(document, place) for place, document in enumerate(self._documents)]
 
-    async def documents_about(  # type: ignore[override]
-        self, query: Query, subject: str, **_: object
-    ) -> frozenset[str]:
+    async def documents_about(self, query: Query, subject: str, **_: object) -> frozenset[str]:
         """Return the documents of which a passage holds all words of a subject."""
         words = analyse_subject(subject)
         return frozenset(
@@ -245,10 +243,9 @@ def _gathered(half: str, family: str, entry: Mapping[str, Any], events: Sequence
     parts = [event for event in events if isinstance(event, PartAnswered)]
     reranked = [event for event in events if isinstance(event, Reranked)]
     spans = [part.span for part in parts]
+    found = tuple(part.found for part in parts)
     if not any(isinstance(event, Decomposed) for event in events):
         spans, found = [(0, len(text))], (bool(text),)
-    else:
-        found = tuple(part.found for part in parts)
     return Shown(
         half, family, entry, text,
         tuple((text[start:end], frozenset(

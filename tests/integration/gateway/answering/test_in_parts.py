@@ -106,9 +106,40 @@ async def test_without_the_model_a_part_that_no_rule_answers_is_told_apart(rider
     assert [each.stage for each in answer.degradations] == ["parts"]
 
 
+async def test_what_the_model_says_of_another_thing_is_not_shown(riders: Database) -> None:
+    scenario = Scenario(deltas=("La mairie est ouverte de 9 h à 17 h [1].",))
+    async with gateway(riders, scenario, refusal_threshold=-1) as served:
+        events, error = await served.ask("Quels sont les horaires de la mairie et du stade ?")
+    assert error is None
+    assert [event.part_answered.found for event in events if event.HasField("part_answered")] == [True, False]
+    assert len(scenario.generations) == 1
+
+
 async def test_a_plain_question_has_no_parts(riders: Database) -> None:
     answer, events, _ = await ask(riders, "Quels sont les horaires de la mairie ?")
     assert answer.parts == ()
     assert all(event.WhichOneof("event") != "decomposed" for event in events)
 
 
+
+
+async def test_the_index_tells_which_documents_speak_of_something_and_what_one_says(riders: Database) -> None:
+    answer, _, scenario = await ask(riders, "Quels documents parlent de la prime de panier ?")
+    assert answer.outcome == "collection"
+    assert answer.text.startswith("La collection « default » contient 2 documents")
+    assert "Mairie" not in answer.text
+    answer, _, _ = await ask(riders, "Résume la piscine")
+    assert answer.outcome == "collection"
+    assert "« La piscine est ouverte de 10 h à 20 h. »" in answer.text
+    assert scenario.generations == []
+
+
+async def test_where_no_part_is_found_the_answer_is_a_refusal(riders: Database) -> None:
+    answer, events, _ = await ask(riders, "Que dit la note 4 et que dit la note 5 sur la crue ?")
+    assert answer.parts == ()  # no document of these names: one question
+    answer, events, _ = await ask(
+        riders, "Quels sont les horaires de la patinoire et du zoo ?", down=("generate",)
+    )
+    assert [part.found for part in answer.parts] == [False, False]
+    assert (answer.outcome, answer.reason) == ("refused", "NOTHING_FOUND")
+    assert [event.WhichOneof("event") for event in events][-2:] == ["refused", "finished"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -34,6 +34,7 @@ from sourcier.services.gateway.events import (
     QuestionPart,
     Refused,
     Reranked,
+    Retrieved,
     Searching,
     Token,
     Usage,
@@ -175,6 +176,8 @@ class _Answer:
             ))
             gathered = Gathered() if part.missing else await self._answered(part, left=len(parts) - number + 1)
             markers = self._sources.take_in(gathered.passages)
+            if not part.missing:
+                yield Retrieved(gathered.candidates)
             if gathered.passages:
                 yield Reranked(tuple(self._sources.passages), gathered.not_reranked)
             for degradation in gathered.degradations:
@@ -243,6 +246,10 @@ class _Answer:
             await self._write(
                 gathered, replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX)), options
             )
+            if self._asked.form is Form.THINGS and not await asyncio.to_thread(_is_of, part.label, gathered.citations):
+                # The hours of another house, said of this one.
+                logger.info("the model answered a part from passages that do not name its thing")
+                gathered.forget_words()
         self._usage = self._usage.plus(gathered.usage)
         self._model = gathered.model or self._model
         return gathered
@@ -364,6 +371,16 @@ def _asking(topic: str, *, french: bool) -> str:
     if feminine or _FEMININE.match(plain, len(topic) - len(bare)) is not None:
         return f"Quelle est la {bare} ?"
     return f"Quel est le {bare} ?"
+
+
+def _is_of(thing: str, citations: Sequence[Citation]) -> bool:
+    """Return whether a passage that is cited names a thing, itself or above it."""
+    words = [token for token in tokens_of(thing) if token.tells]
+    return any(
+        all(told_by(token, forms) for token in words)
+        for passage in (each.passage for each in citations)
+        if (forms := forms_in(tokens_of("\n".join((passage.title, *passage.heading_path, passage.text)))))
+    )
 
 
 def _short(part: Part) -> str:

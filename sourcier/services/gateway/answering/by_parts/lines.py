@@ -17,6 +17,7 @@ from sourcier.services.gateway.events import (
     RankedPassage,
     Refused,
     Reranked,
+    Retrieved,
     Token,
     Usage,
     Withheld,
@@ -29,6 +30,7 @@ _MARKER = re.compile(r"\[(\d{1,3})\]")
 class Gathered:
     """What the answer to one part came to, its markers those of its own search."""
 
+    candidates: int = 0
     passages: tuple[RankedPassage, ...] = ()
     not_reranked: str = ""
     words: list[str] = field(default_factory=list)
@@ -45,6 +47,11 @@ class Gathered:
     def take(self, event: Event) -> None:
         """Take an event of the part's answer in."""
         match event:
+            case Retrieved(candidates):
+                # A search that is made again for the model tells the same of its passages.
+                self.candidates = candidates
+                self.conflicts.clear()
+                self.degradations.clear()
             case Reranked(passages, reason):
                 self.passages, self.not_reranked = passages, reason
             case Token(text, _):
