@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sourcier.services.gateway.answering.by_parts.asking import PARTS_MAX, Form, Said, Several
+from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.computing import questions as computing
 from sourcier.services.index.language.stop_words import fold_in_place
 
@@ -37,6 +38,12 @@ _FIRST = re.compile(rf"(?<=\s){_CASE}")
 _NEXT = re.compile(
     rf"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?:(?:ceux|celui|celles?|those|that)\s)?(?P<case>{_CASE}|the )"
 )
+_BODIES = lexicon.words(
+    "commission ministere ministre direction directeur directrice comite conseil service syndicat departement "
+    "delegation federation union chambre agence office institut ecole pole maison association societe code loi "
+    "ministry department committee council board office school institute association society act"
+)
+"""What bears a name such as « commission de l'environnement et de l'urbanisme »: that is one."""
 _TAIL = re.compile(
     r"\s(?:le|la|les|en|pour|dans|avec|sans|par|sur|qui|que|a|au|aux|pendant|apres|avant|depuis|on|in|at|for|during|who|"
     r"which|with)\s|\s(?:l'|qu')"
@@ -84,7 +91,7 @@ def _of_things(said: Said) -> Several | None:
     kinds = [_CASES.get(joint.group("case"), (case, joint.group("case"))) for joint in joints]
     if any(kind != case for kind, _ in kinds):
         return None
-    if any(_CASES[first.group()][0] == case for first in firsts[:-1]):
+    if said.plain[: firsts[-1].start()].split()[-1].rpartition("'")[2] in _BODIES:
         # « les membres de la commission de l'environnement et de l'urbanisme » are those of one commission.
         return None
     before = said.typed[: firsts[-1].start()].rstrip()
