@@ -164,14 +164,14 @@ def named_by(label: str, named: Iterable[Named]) -> tuple[Named, ...]:
     if not words or not any(len(word) >= WORD_CHARACTERS_MIN or word.isdecimal() for word in words):
         return ()
     found = [
-        each for each in named if words <= each.words and (period is None or _is_of(each, period, label))
+        each for each in named if words <= each.words and (period is None or _is_of(each, period))
     ]
     exact = [each for each in found if frozenset(_words(each.title.title)) == words]
     found = exact or found
     return tuple(found) if len(found) <= NAMED_MAX else ()
 
 
-def _is_of(each: Named, period: Period, label: str) -> bool:
+def _is_of(each: Named, period: Period) -> bool:
     """Return whether a document is of a date, or has it in its name."""
     if each.period is not None and period.start <= each.period.start and each.period.end <= period.end:
         return True
