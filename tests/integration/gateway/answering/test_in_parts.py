@@ -10,8 +10,12 @@ import pytest
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.results import Answer, gather_answer
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.gateway.answering.by_parts import answering
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 from tests.integration.index.writer import Writer
+
+TIMEOUT_SECONDS = 600
+"""So that the language model has time for each part on the busiest machine."""
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ async def ask(
 ) -> tuple[Answer, list[answer_pb2.AskEvent], Scenario]:
     scenario = Scenario(deltas=("Rien de cela [1].",))
     async with gateway(database, scenario, refusal_threshold=-1, **settings) as served:
-        events, error = await served.ask(question)
+        events, error = await served.ask(question, timeout=TIMEOUT_SECONDS)
     assert error is None
 
     async def given() -> AsyncIterator[answer_pb2.AskEvent]:
@@ -53,7 +57,7 @@ async def test_the_difference_of_two_documents_is_told_part_by_part(riders: Data
     first, second = answer.parts
     assert "6,20 €" in first.text and "6,80 €" not in first.text  # noqa: PT018
     assert "6,80 €" in second.text
-    assert answer.text.count("0,60 €") == 1
+    assert answer.text.count("0,60\u00a0€") == 1
     for part in answer.parts:
         [marker] = part.markers
         assert answer.sources[marker - 1].document_id in part.document_ids
@@ -109,10 +113,24 @@ async def test_without_the_model_a_part_that_no_rule_answers_is_told_apart(rider
 async def test_what_the_model_says_of_another_thing_is_not_shown(riders: Database) -> None:
     scenario = Scenario(deltas=("La mairie est ouverte de 9 h à 17 h [1].",))
     async with gateway(riders, scenario, refusal_threshold=-1) as served:
-        events, error = await served.ask("Quels sont les horaires de la mairie et du stade ?")
+        events, error = await served.ask(
+            "Quels sont les horaires de la mairie et du stade ?", timeout=TIMEOUT_SECONDS
+        )
     assert error is None
     assert [event.part_answered.found for event in events if event.HasField("part_answered")] == [True, False]
     assert len(scenario.generations) == 1
+
+
+async def test_without_time_for_the_model_rules_alone_answer(
+    riders: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "PART_SECONDS_MIN", 2 * TIMEOUT_SECONDS)
+    scenario = Scenario(deltas=("La mairie est ouverte de 9 h à 17 h [1].",))
+    async with gateway(riders, scenario, refusal_threshold=-1) as served:
+        events, error = await served.ask("Quels sont les horaires de la mairie et du stade ?", timeout=TIMEOUT_SECONDS)
+    assert error is None
+    assert [event.degraded.stage for event in events if event.HasField("degraded")] == ["parts"]
+    assert scenario.generations == []
 
 
 async def test_a_plain_question_has_no_parts(riders: Database) -> None:

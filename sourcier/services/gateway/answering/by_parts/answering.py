@@ -241,18 +241,30 @@ class _Answer:
             gathered.forget_words()
         if not gathered.text and gathered.passages:
             await self._quote(part, gathered)
-        if not gathered.text and gathered.outcome is not Outcome.REFUSED and gathered.passages and self._has_time(left):
-            # With the document's name, as a person asks.
-            await self._write(
-                gathered, replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX)), options
-            )
-            if self._asked.form is Form.THINGS and not await asyncio.to_thread(_is_of, part.label, gathered.citations):
-                # The hours of another house, said of this one.
-                logger.info("the model answered a part from passages that do not name its thing")
-                gathered.forget_words()
+        if not gathered.text and gathered.outcome is not Outcome.REFUSED and gathered.passages:
+            await self._by_model(part, gathered, query, options, left=left)
         self._usage = self._usage.plus(gathered.usage)
         self._model = gathered.model or self._model
         return gathered
+
+    async def _by_model(
+        self, part: Part, gathered: Gathered, query: Query, options: AnswerOptions, *, left: int
+    ) -> None:
+        """Let the model answer a part that no rule does, where there is time for it."""
+        if not self._has_time(left):
+            telemetry.degradations_total.labels(STAGE, "NO_TIME").inc()
+            logger.info("too little time is left for the language model to answer a part")
+            gathered.degradations.append(Degradation(
+                STAGE, "too little time is left for the language model; a part is answered by rules alone"
+            ))
+            return
+        # With the document's name, as a person asks.
+        asked = replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX))
+        await self._write(gathered, asked, options)
+        if self._asked.form is Form.THINGS and not await asyncio.to_thread(_is_of, part.label, gathered.citations):
+            # The hours of another house, said of this one.
+            logger.info("the model answered a part from passages that do not name its thing")
+            gathered.forget_words()
 
     def _narrowed(self, part: Part) -> tuple[Query, AnswerOptions]:
         query = replace(
