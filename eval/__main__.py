@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from eval import gates, shared_sets
-from eval.answers import figures
+from eval.answers import figures, in_parts
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.extracts import measure_extracts
@@ -92,6 +92,17 @@ def computed_figures(half: str | None) -> None:
     """Measure what is computed from small documents; needs no model and no service."""
     click.echo(figures.table(figures.answered(half=half or "")))
     click.echo(f"\n{figures.sentence_table(figures.compared(half=half or ''))}")
+
+
+@main.command("in-parts")
+@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the families.")
+@click.option("--errors", "shown_errors", is_flag=True, help="Show each question that is not right.")
+def answered_in_parts(half: str | None, shown_errors: bool) -> None:
+    """Measure questions on several documents and on collections; needs no model and no service."""
+    after = in_parts.shown(half=half or "")
+    click.echo(in_parts.table(after, in_parts.shown(half=half or "", in_parts=False)))
+    if shown_errors:
+        click.echo(f"\n{in_parts.errors(after)}")
 
 
 @main.command()

@@ -1437,7 +1437,7 @@ class Degradation(_message.Message):
     stage: _builtins.str
     """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
     `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
-    `collection`, `generate`. Others may come.
+    `collection`, `parts`, `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -1859,6 +1859,8 @@ class AskEvent(_message.Message):
     NARROWED_FIELD_NUMBER: _builtins.int
     CONFLICT_FIELD_NUMBER: _builtins.int
     EXTRACT_FIELD_NUMBER: _builtins.int
+    DECOMPOSED_FIELD_NUMBER: _builtins.int
+    PART_ANSWERED_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -1941,6 +1943,16 @@ class AskEvent(_message.Message):
         none where no sentence is sure to.
         """
 
+    @_builtins.property
+    def decomposed(self) -> Global___Decomposed:
+        """The question asks several things or of several documents: each part is searched for and answered in a line of its
+        own. `searching`, `retrieved` and `reranked` follow for each part, then its words, and `part_answered`.
+        """
+
+    @_builtins.property
+    def part_answered(self) -> Global___PartAnswered:
+        """A part has its words; what comes after it is of the next part."""
+
     def __init__(
         self,
         *,
@@ -1965,16 +1977,129 @@ class AskEvent(_message.Message):
         narrowed: Global___Narrowed | None = ...,
         conflict: Global___Conflict | None = ...,
         extract: Global___Extract | None = ...,
+        decomposed: Global___Decomposed | None = ...,
+        part_answered: Global___PartAnswered | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "decomposed", b"decomposed", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "part_answered", b"part_answered", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "decomposed", b"decomposed", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "part_answered", b"part_answered", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict", "extract"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict", "extract", "decomposed", "part_answered"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___AskEvent: _TypeAlias = AskEvent  # noqa: Y015
+
+@_typing.final
+class Decomposed(_message.Message):
+    """A question in parts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORM_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    form: _builtins.str
+    """How it asks for several things: `difference` (what two documents say), `documents` (the same of several documents),
+    `family` (the same of all documents of a kind or a time), `things` (the same of several things), `questions`
+    (several questions). Others may come.
+    """
+    left_out: _builtins.int
+    """Documents that were asked about, too, and that are not read: there are more than parts of one answer."""
+    message: _builtins.str
+    """The same in a sentence, in the question's language."""
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuestionPart]:
+        """The parts, in the order in which they are answered, at most 6."""
+
+    def __init__(
+        self,
+        *,
+        form: _builtins.str = ...,
+        parts: _abc.Iterable[Global___QuestionPart] | None = ...,
+        left_out: _builtins.int = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "left_out", b"left_out", "message", b"message", "parts", b"parts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Decomposed: _TypeAlias = Decomposed  # noqa: Y015
+
+@_typing.final
+class QuestionPart(_message.Message):
+    """One part of a question."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_IDS_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    """What it is about, as its line begins: a document, a thing, or the question itself."""
+    question: _builtins.str
+    """The question that is searched for and answered."""
+    @_builtins.property
+    def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The documents that it is about, and that alone are searched; empty where all are."""
+
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        question: _builtins.str = ...,
+        document_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_ids", b"document_ids", "label", b"label", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuestionPart: _TypeAlias = QuestionPart  # noqa: Y015
+
+@_typing.final
+class PartAnswered(_message.Message):
+    """The end of one part's answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    MARKERS_FIELD_NUMBER: _builtins.int
+    TEXT_START_FIELD_NUMBER: _builtins.int
+    TEXT_END_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """The part's place in `Decomposed`, from 1."""
+    found: _builtins.bool
+    """Whether anything was found; where it was not, the line says so."""
+    text_start: _builtins.int
+    """Where its line begins in the answer's text, from 0 in Unicode code points."""
+    text_end: _builtins.int
+    """The place after its last character."""
+    @_builtins.property
+    def markers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The passages that its words cite, as markers name them."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        found: _builtins.bool = ...,
+        markers: _abc.Iterable[_builtins.int] | None = ...,
+        text_start: _builtins.int = ...,
+        text_end: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found", b"found", "markers", b"markers", "number", b"number", "text_end", b"text_end", "text_start", b"text_start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PartAnswered: _TypeAlias = PartAnswered  # noqa: Y015
 
 @_typing.final
 class Extract(_message.Message):

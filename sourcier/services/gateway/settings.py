@@ -126,6 +126,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     extract_answers: bool = False
     """Whether such a sentence is the answer where it holds the value asked for, and the model is spared. A request may
     say otherwise."""
+    answer_in_parts: bool = True
+    """Whether a question that asks several things, or of several documents, is searched for and answered part by part.
+    """
     strictness: Literal["withhold", "mark"] = "withhold"
     """What becomes of a sentence that no passage supports; a request may say otherwise."""
     prompt_secret: SecretStr = SecretStr("")

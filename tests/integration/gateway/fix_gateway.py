@@ -526,7 +526,7 @@ async def gateway(
                     by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions, assessor),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
                     assessor=assessor, prefers_in_force=configured.prefer_in_force,
-                    extracts=configured.extracts,
+                    extracts=configured.extracts, in_parts=configured.answer_in_parts,
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )

@@ -119,6 +119,8 @@ class Writer:
                 yield shown
             if extract is not None and extract.is_answer:
                 return
+        if not self._options.writes:
+            return
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
             assert self._opinion is not None

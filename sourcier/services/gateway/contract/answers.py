@@ -116,6 +116,17 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.analysed.CopyFrom(_analysed(event))
         case events.Searching(query, text):
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
+        case events.Decomposed(form, parts, left_out, text):
+            message.decomposed.CopyFrom(answer_pb2.Decomposed(
+                form=form, left_out=left_out, message=text, parts=[
+                    answer_pb2.QuestionPart(label=each.label, question=each.question, document_ids=each.document_ids)
+                    for each in parts
+                ],
+            ))
+        case events.PartAnswered(number, found, markers, (start, end)):
+            message.part_answered.CopyFrom(answer_pb2.PartAnswered(
+                number=number, found=found, markers=markers, text_start=start, text_end=end
+            ))
         case events.Narrowed():
             message.narrowed.CopyFrom(narrowed_message(event))
         case events.Conflict():

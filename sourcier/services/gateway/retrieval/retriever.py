@@ -34,7 +34,10 @@ from sourcier.services.gateway.retrieval.validated_sources import kept_with, rea
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.curation.agents import MADE_METHODS
 from sourcier.services.index.curation.response_vectors import NearResponse
+from sourcier.services.index.documents.holding_words import documents_holding
+from sourcier.services.index.documents.texts import TextChunk, read_chunks
 from sourcier.services.index.documents.titles import DocumentTitle, list_titles
+from sourcier.services.index.language.analyser import analyse_subject
 from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
@@ -124,6 +127,11 @@ class Query:
         """Whether certain documents, kinds of passages or several collections are asked for: an FAQ's entries may rest
         on others."""
         return not self.filters.empty or bool(self.kinds) or bool(self.others)
+
+    @property
+    def names_documents_alone(self) -> bool:
+        """Whether certain documents of one collection are asked for, and nothing else narrows the question."""
+        return not (self.kinds or self.others) and self.filters == Filters(document_ids=self.filters.document_ids)
 
     @property
     def unit_method(self) -> str:
@@ -260,6 +268,24 @@ class Retriever:
         async def listed() -> list[DocumentTitle]:
             async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
                 return await list_titles(connection, tenant=query.tenant, collection=query.collection)
+
+        return await self._within(listed(), deadline)
+
+    async def documents_about(self, query: Query, subject: str, *, deadline: Deadline) -> frozenset[str]:
+        """Return the documents of which a passage holds all words of a subject; raise `ServiceError`."""
+        async def listed() -> list[str]:
+            async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
+                return await documents_holding(
+                    connection, tenant=query.tenant, collection=query.collection, words=analyse_subject(subject)
+                )
+
+        return frozenset(await self._within(listed(), deadline))
+
+    async def chunks(self, query: Query, document_id: str, *, deadline: Deadline) -> list[TextChunk]:
+        """Return the first chunks of a document, in its order; raise `ServiceError`."""
+        async def listed() -> list[TextChunk]:
+            async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
+                return await read_chunks(connection, tenant=query.tenant, document_id=document_id)
 
         return await self._within(listed(), deadline)
 
