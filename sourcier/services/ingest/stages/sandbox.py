@@ -338,7 +338,7 @@ class ParserPool:
             )
         if number == signal.SIGSYS:
             raise DocumentMalformed(
-                f"“{filename}” made its reader try to start a program, open a connection or reach another process, "
+                f"“{filename}” made its reader try to start a program or to reach another process, "
                 "which no good file does; it was stopped."
             )
         if number in _FROM_OUTSIDE:

@@ -184,6 +184,10 @@ PYTHON: dict[str, Callable[[Told], object]] = {
 }
 NATIVE: dict[str, Callable[[Told], object]] = {
     "socket: local, libc": lambda told: checked(_libc.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0)),
+    "socket: TCP": lambda told: checked(_libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)),
+    "socket: TCP over IPv6": lambda told: call("socket", socket.AF_INET6, socket.SOCK_STREAM, 0),
+    "socket: UDP": lambda told: call("socket", socket.AF_INET, socket.SOCK_DGRAM, 0),
+    "socket: from a thread": lambda told: in_thread(lambda: call("socket", socket.AF_INET, 1, 0)),
     "socket: netlink": lambda told: call("socket", 16, socket.SOCK_RAW, 0),
     "socket: packets": lambda told: call("socket", 17, socket.SOCK_RAW, 0),
     "socket: virtual machine": lambda told: call("socket", 40, socket.SOCK_STREAM, 0),
@@ -223,10 +227,6 @@ HOSTILE: dict[str, Callable[[Told], object]] = {
     "process: signal to a thread": lambda told: call("tgkill", told["service"], told["service"], 0),
     "process: traced": lambda told: call("ptrace", 16, told["service"], 0, 0),
     "process: read": lambda told: call("process_vm_readv", told["service"], bytes(16), 1, bytes(16), 1, 0),
-    "socket: TCP": lambda told: checked(_libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)),
-    "socket: TCP over IPv6": lambda told: call("socket", socket.AF_INET6, socket.SOCK_STREAM, 0),
-    "socket: UDP": lambda told: call("socket", socket.AF_INET, socket.SOCK_DGRAM, 0),
-    "socket: from a thread": lambda told: in_thread(lambda: _libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)),
     "namespace": lambda told: call("unshare", 0x10000000),
     "mount": lambda told: call("mount", "none", "/tmp", "tmpfs", 0, None),
     "keys": lambda told: call("keyctl", 0, -3, 0, 0, 0),

@@ -10,7 +10,6 @@ import ctypes
 import errno
 import os
 import platform
-import socket
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -111,11 +110,8 @@ def _by_arguments(architecture: Architecture, pid: int) -> Iterator[Instruction]
         "clone": [_argument(0), *_if(_ANY_BIT, _CLONE_THREAD, ALLOW), (_RETURN, 0, 0, KILL)],
         # Its flags are behind a pointer: without it, libraries call clone.
         "clone3": [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)],
-        # A local socket is what the C library tries when it looks up a user's name.
-        "socket": [
-            _argument(0), *_if(_EQUAL, socket.AF_UNIX, _ERRNO | errno.EACCES), *_if(_EQUAL, socket.AF_INET, KILL),
-            *_if(_EQUAL, socket.AF_INET6, KILL), (_RETURN, 0, 0, _ERRNO | errno.EACCES),
-        ],
+        # ONNX Runtime opens one for its telemetry, and the C library to look up a user's name: both do without.
+        "socket": [(_RETURN, 0, 0, _ERRNO | errno.EACCES)],
         "kill": [_argument(0), *own],
         "tgkill": [_argument(0), *own],
         # Asked, not set: limits of other processes could be changed by it. The third argument is a pointer.
