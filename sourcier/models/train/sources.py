@@ -63,7 +63,7 @@ def in_sentences(text: str) -> list[str]:
 
 def _texts(folder: Path, *, held: bool) -> Iterator[Text]:
     answers: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    relevant = {}
+    relevant: dict[str, str] = {}
     for line in (folder / "qrels.tsv").read_text("utf-8").splitlines():
         query, passage, *_ = line.split("\t")
         relevant.setdefault(query, passage)

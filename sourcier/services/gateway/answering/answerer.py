@@ -108,10 +108,11 @@ class Answerer:
         # The answer is in the language of the question that was asked, whatever an analysis made of it.
         parts = None
         if self._parts is not None and by_tools is None and analyser is None:
-            parts = await self._parts.parts(query, deadline=deadline)
-            if isinstance(parts, Degradation):
-                yield parts
-                parts = None
+            found = await self._parts.parts(query, deadline=deadline)
+            if isinstance(found, Degradation):
+                yield found
+            else:
+                parts = found
         answered = (
             self._parts.answer(
                 parts, query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline

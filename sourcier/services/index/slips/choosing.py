@@ -145,13 +145,11 @@ def one_of(joined: Joined, frequencies: Mapping[str, int]) -> Respelling:
     )
 
 
-def words_by_stem(
-    texts: Iterable[tuple[str, str]], stems: AbstractSet[str]
-) -> dict[str, set[str]]:
+def words_by_stem(texts: Iterable[tuple[str, str]], stems: AbstractSet[str]) -> dict[str, set[str]]:
     """Return the words of passages that have one of the stems, by stem; each text comes with its language."""
     found: dict[str, set[str]] = {}
     for text, language in texts:
         for word in set(split_words(text)):
-            for stem in stems.intersection(passage_stems(word, language)):
+            for stem in stems & set(passage_stems(word, language)):
                 found.setdefault(stem, set()).add(word)
     return found

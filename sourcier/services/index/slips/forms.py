@@ -96,7 +96,7 @@ def near_stems(word: str, stems: Sequence[str]) -> dict[str, int]:
         if ended.any():
             least[ended] = np.minimum(least[ended], (here[:, ended] + endings[:, None]).min(axis=0))
         earlier, row = row, here
-    return {stems[place]: int(least[place]) for place in np.flatnonzero(least <= SLIPS_MAX + 1)}
+    return {stems[place]: int(least[place]) for place in np.flatnonzero(least <= SLIPS_MAX + 1).tolist()}
 
 
 def _from_ending(rest: str) -> int:
