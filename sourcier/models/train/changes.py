@@ -23,16 +23,17 @@ Change = Callable[[str, str, Random], str | None]
 """Of a sentence, beside the text around it: names and figures are taken from there."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’])?|\d+")
-_DENIED = re.compile(r"\b(?:ne\s|n['’])((?:[^\W\d_]+['’]?\s?){1,3}?)\s?(?:pas|plus|jamais)\b")
+_DENIED = re.compile(r"\b(?:ne\s|n['’])(\w++(?:['’ ]\w++){0,2}?)\s(?:pas|plus|jamais)\b")
 _DENIES = re.compile(r"\b(?:ne\s|n['’]|aucune?\b|jamais\b|sans\b|interdit|pas\b)", re.IGNORECASE)
 _NONE = re.compile(r"\b([Aa])ucun(e?)\b")
 _CLITICS = re.compile(r"(?:(?:se|me|lui|leur|y|en|nous)\s|s['’]|l['’])$")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])|(?<![\w.,-])\d+(?:[.,]\d+)?(?![\w-])")
 _NAME = re.compile(r"(?<=[\w,;’'] )[A-ZÀ-Þ][a-zß-ÿ]{2,}(?:[ -][A-ZÀ-Þ][a-zß-ÿ]+)*")
-_PARENTHESIS = re.compile(r"\s*\([^()]*\)")
+_PARENTHESIS = re.compile(r"(?<!\s)\s*+\([^()]*+\)")
 _TAIL = re.compile(r",\s+(?:notamment|comme|par exemple|en particulier)\s[^,]*(?=\.$)")
 _LEAD = re.compile(r"^((?:En|Dans|Au|Aux|À|Depuis|Pendant|Lors|Après|Avant|Sous|Pour|Dès)\s[^,]{4,60}),\s+(.+?)(\.?)$")
-_END = re.compile(r"\s+(à compter|à partir|en cas|dans un délai|au titre|pendant|après|avant|en) ([^,.]{4,50})\.$")
+_END = re.compile(r"\s(à compter|à partir|en cas|dans un délai|au titre|pendant|après|avant|en) ([^,.]{4,50})\.$")
+_APOSTROPHES = ("'", "’")
 _VOWELS = "aeiouyéèêàhAEIOUÉ"
 _ELISION = re.compile(r"\b(d)e (?=[aeiouyéèêàh])")
 _OPENING = re.compile(
@@ -67,7 +68,7 @@ def denied(sentence: str, _: str, random: Random) -> str | None:
 
 def affirmed(sentence: str, _: str, __: Random) -> str | None:
     """Take a denial away."""
-    changed = _DENIED.sub(lambda match: match[1].rstrip(), sentence, count=1)
+    changed = _DENIED.sub(lambda match: match[1], sentence, count=1)
     if changed == sentence:
         changed = _NONE.sub(lambda match: ("U" if match[1] == "A" else "u") + "n" + match[2], sentence, count=1)
         changed = re.sub(r"\bne\s|\bn['’]", "", changed, count=1) if changed != sentence else changed
@@ -84,7 +85,7 @@ def of_another_kind(sentence: str, _: str, random: Random) -> str | None:
     """Put another weekday, month, number, unit, group in the place of one."""
     choices = [
         (word, random.choice([other for other in cycle if other != word]))
-        for cycle in CYCLES for word in cycle if _has(sentence, word)
+        for cycle in CYCLES for word in cycle if _place(sentence, word) >= 0
     ]
     if not choices:
         return None
@@ -197,26 +198,27 @@ def _near(figure: str, random: Random) -> str:
 
 
 def _replaced_by_one(sentence: str, pairs: Sequence[tuple[str, str]], random: Random) -> str | None:
-    able = [(old, new) for old, new in pairs if old in sentence and _has(sentence, old)]
+    able = [(old, new) for old, new in pairs if _place(sentence, old) >= 0]
     if not able:
         return None
     return _replaced(sentence, *random.choice(able))
 
 
-def _has(sentence: str, word: str) -> bool:
+def _place(sentence: str, word: str, *, after_apostrophe: bool = True) -> int:
+    """Return where a word stands by itself in a sentence; -1 where it does not."""
     place = sentence.find(word)
     while place >= 0:
         before, after = sentence[place - 1 : place], sentence[place + len(word) : place + len(word) + 1]
-        ends = word[-1] in "' " or not (after.isalnum() or after in ("-", "'", "’"))
-        if ends and not (before.isalnum() or before == "-"):
-            return True
+        begins = not (before.isalnum() or before == "-") and (after_apostrophe or before not in _APOSTROPHES)
+        ends = word[-1] in "' " or not (after.isalnum() or after == "-" or after in _APOSTROPHES)
+        if begins and ends:
+            return place
         place = sentence.find(word, place + 1)
-    return False
+    return -1
 
 
 def _replaced(sentence: str, old: str, new: str) -> str:
-    end = "" if old[-1] in "' " else r"(?![\w'’-])"
     # « l'employeur » keeps its word: « l'patron » would be told by its form.
-    begin = r"(?<![\w-])" if new[0] in _VOWELS else r"(?<![\w'’-])"
-    changed = re.sub(rf"{begin}{re.escape(old)}{end}", lambda _: new, sentence, count=1)
+    place = _place(sentence, old, after_apostrophe=new[0] in _VOWELS)
+    changed = sentence if place < 0 else f"{sentence[:place]}{new}{sentence[place + len(old) :]}"
     return _ELISION.sub(lambda match: f"{match[1]}'", changed) if new.endswith(" de") else changed
