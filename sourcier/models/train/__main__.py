@@ -30,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sourcier.models.train", description=__doc__)
     parser.add_argument("model", choices=["reader"])
     parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="go on from what an earlier training left in its target")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=75.0)
@@ -44,7 +45,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     encoder = Encoder(options.base)
-    model = load(options.base, frozen_layers=options.frozen_layers)
+    model = load(options.start or options.base, frozen_layers=options.frozen_layers)
     pairs = iter(Pairs(read_sources(options.data, sets=SETS), Random(options.seed)))
     options.target.mkdir(parents=True, exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):

@@ -33,12 +33,22 @@ PASSAGE = (
     "ferme à 13 h 30. L'installation de la climatisation est prévue au second semestre 2027, sous réserve du budget. "
     "La carte d'accès coûte 12 euros ; perdue, elle est remplacée au prix de 20 euros."
 )
-CASES = [
-    ("Est-ce que la cantine sert le mercredi ?", "Oui, la cantine sert le mercredi.", False),
-    ("Combien coûte la carte d'accès ?", "La carte d'accès coûte 20 euros.", False),
-    ("La salle est-elle climatisée ?", "La climatisation est installée.", False),
-    ("Quels jours la cantine est-elle fermée ?", "Il n'y a pas de cantine le mercredi.", True),
-    ("À quelle heure ferme la cantine ?", "La cantine ferme à 13 h 30.", True),
+FALSE = [
+    ("Est-ce que la cantine sert le mercredi ?", "Oui, la cantine sert le mercredi."),
+    ("Combien coûte la carte d'accès ?", "La carte d'accès coûte 15 euros."),
+    ("Combien coûte la carte d'accès ?", "La carte d'accès est gratuite."),
+]
+
+
+PAIRS = [
+    ("La cantine ne sert pas le mercredi.", "Il n'y a pas de cantine le mercredi.",
+     "Oui, la cantine sert le mercredi."),
+    ("La carte d'accès coûte 12 euros.", "Le prix de la carte d'accès est de 12 euros.",
+     "La carte d'accès coûte 15 euros."),
+    ("L'arrêté a été signé le 4 mai 2021.", "L'arrêté date du 4 mai 2021.", "L'arrêté a été signé le 6 mai 2021."),
+    ("L'accord ne prévoit pas de prime de nuit.", "Selon l'accord, il n'y a pas de prime de nuit.",
+     "L'accord prévoit une prime de nuit."),
+    ("Le parking sera ouvert en 2028.", "À partir de 2028, le parking sera ouvert.", "Le parking est ouvert."),
 ]
 
 
@@ -62,7 +72,23 @@ async def reading() -> AsyncIterator[Peers]:
             yield peers
 
 
-async def test_the_reader_tells_what_is_supported_from_a_denial_a_swapped_figure_and_a_plan() -> None:
+async def test_what_a_window_says_is_more_supported_than_what_it_does_not() -> None:
+    found = {}
+    async with reading() as peers:
+        for window, *sentences in PAIRS:
+            said, changed = [
+                (await peers.read([window], sentence, question="", tenant="acme", deadline=Deadline.after(60)))[0]
+                for sentence in sentences
+            ]
+            found[window] = (said, changed)
+    wrong = {
+        window: (said, changed) for window, (said, changed) in found.items()
+        if said.supported < 2 * changed.supported or said.contradicted > changed.contradicted
+    }
+    assert not wrong
+
+
+async def test_a_false_sentence_is_not_shown_as_supported_by_the_gateways_check() -> None:
     judge = JudgeSettings(mode=JudgeMode.OFF, threshold=0.5, seconds_max=3, cheap_seconds=0.3, questions=False,
                           question_threshold=0.5, question_seconds_max=3)
     entailing = EntailmentSettings(mode=EntailmentMode.ON, threshold=0.5, seconds_max=30)
@@ -70,7 +96,7 @@ async def test_the_reader_tells_what_is_supported_from_a_denial_a_swapped_figure
     async with reading() as peers:
         opinions = Opinions(Judge(peers, judge), Entailment(peers, entailing))
         found = {}
-        for question, sentence, is_true in CASES:
+        for question, sentence in FALSE:
             opinion = opinions.open(
                 Prompt("", "", ""), [passage(1, PASSAGE)], language="fr", tenant="acme", judge=None,
                 judge_question=None, question=question,
@@ -78,5 +104,5 @@ async def test_the_reader_tells_what_is_supported_from_a_denial_a_swapped_figure
             verdicts = await opinion.on(sentence, {1: supported}, deadline=Deadline.after(60))
             assert opinion.degradations == []
             assert verdicts[1].basis is Basis.READ
-            found[sentence] = (verdicts[1].finding is Finding.SUPPORTED, is_true)
-    assert all(said is is_true for said, is_true in found.values()), found
+            found[sentence] = verdicts[1].finding
+    assert Finding.SUPPORTED not in found.values(), found
