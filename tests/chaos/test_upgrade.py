@@ -28,7 +28,9 @@ def earlier(servers_folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def nurseries(earlier: Path) -> Iterator[Mapping[str, Nursery]]:
     """Yield what starts services of either release without their imports."""
-    opened = {"old": Nursery(earlier), "new": Nursery()}
+    opened = {"new": Nursery()}
+    if (earlier / "tests" / "chaos" / "nursery.py").is_file():
+        opened["old"] = Nursery(earlier)  # earlier ones have none
     yield opened
     for each in opened.values():
         each.close()
