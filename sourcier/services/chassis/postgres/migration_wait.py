@@ -26,7 +26,7 @@ async def wait_until_migrated(database: Database, folder: Path, *, seconds_max: 
     """
     needed, give_up_at = len(read_migrations(folder)), time.monotonic() + seconds_max
     told = False
-    while (found := await _last_migration(database))[0] < needed:
+    while (found := await last_migration(database))[0] < needed:
         behind = f"The schema {database.settings.schema} has migration {found[0]} of {needed}"
         if time.monotonic() >= give_up_at:
             raise FailedPrecondition(f"{behind}; start an ingest service of this version, which applies the others.")
@@ -37,7 +37,7 @@ async def wait_until_migrated(database: Database, folder: Path, *, seconds_max: 
     refuse_contracted(*found, known=needed)
 
 
-async def _last_migration(database: Database) -> tuple[int, int]:
+async def last_migration(database: Database) -> tuple[int, int]:
     """Return the newest migration, and the one that services have to know."""
     table = sql.Identifier(database.settings.schema, "migrations")
     async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
