@@ -203,14 +203,15 @@ class Upgrade:
 
 async def send_anchors(cluster: Cluster, senders: Senders) -> None:
     """Send the documents that questions are about, and wait until they answer."""
-    async with asyncio.TaskGroup() as group:
+    async with asyncio.timeout(CONVERGE_SECONDS_MAX), asyncio.TaskGroup() as group:
         for anchor in range(ANCHORS):
-            body = f"{mark(anchor)} le chat dort, le chien mange"
-            await senders.perform(Step(
+            step = Step(
                 kind="submit", tenant=TENANT, name=f"anchor-{anchor}.txt", version=ANCHOR_VERSIONS + anchor,
-                body=body.encode(),
-            ), group)
-    async with asyncio.timeout(STEP_SECONDS_MAX):
+                body=f"{mark(anchor)} le chat dort, le chien mange".encode(),
+            )
+            await senders.perform(step, group)
+            while not senders.last_was_accepted:
+                await senders.perform(step, group)
         while len((await read_state(cluster.database, TENANTS)).committed) < ANCHORS:
             await asyncio.sleep(0.2)
 
