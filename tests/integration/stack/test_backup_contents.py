@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition
 from sourcier.services.chassis.objects import ObjectStore
@@ -47,8 +48,9 @@ def store_of(bucket: S3Bucket) -> ObjectStore:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def place(database_url: str, s3_bucket: S3Bucket) -> Place:
-    return Place(postgres_url=database_url, schema="sourcier", buckets={"own": store_of(s3_bucket)})
+async def place(database_url: str, s3_bucket: S3Bucket, postgres_server: Any) -> Place:
+    dump_url = make_conninfo(postgres_server.superuser_url, dbname=database_url.rpartition("/")[2])
+    return Place(postgres_url=database_url, schema="sourcier", dump_url=dump_url, buckets={"own": store_of(s3_bucket)})
 
 
 @pytest_asyncio.fixture(loop_scope="session")

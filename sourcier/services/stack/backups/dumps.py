@@ -13,15 +13,13 @@ from sourcier.services.stack.settings import server_environment
 
 DUMP_FILE = "postgres.dump"
 LINES_SHOWN = 4
-# Row-level security is forced on the owner, too: these claims see the rows of all tenants.
-CLAIMS = "-c sourcier.tenant=* -c sourcier.collections=* -c sourcier.conversations=*"
 
 
 async def dump(postgres_url: str, *, schema: str, snapshot: str, folder: Path) -> None:
     """Write what a snapshot of the schema holds; vectors hardly get smaller, so that little time goes into that."""
     await _run(
         "pg_dump", postgres_url, "--format=custom", "--compress=1", f"--schema={schema}", f"--snapshot={snapshot}",
-        "--enable-row-security", "--no-owner", "--no-privileges", f"--file={folder / DUMP_FILE}",
+        "--no-owner", "--no-privileges", f"--file={folder / DUMP_FILE}",
     )
 
 
@@ -41,7 +39,7 @@ async def _run(program: str, postgres_url: str, *arguments: str) -> None:
         programs.postgres_installation() / "bin" / program, f"--dbname={make_conninfo(**known)}", "--no-password",
         *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        env={**server_environment(), "PGOPTIONS": CLAIMS, **({"PGPASSWORD": str(password)} if password else {})},
+        env={**server_environment(), **({"PGPASSWORD": str(password)} if password else {})},
     )
     try:
         _, said = await process.communicate()

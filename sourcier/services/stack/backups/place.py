@@ -19,6 +19,8 @@ class Place:
 
     postgres_url: str = field(repr=False)
     schema: str
+    dump_url: str = field(default="", repr=False)
+    """Of a role that bypasses row-level security: as any other, pg_dump refuses, for it would leave rows out."""
     buckets: Mapping[str, ObjectStore]
 
     @classmethod

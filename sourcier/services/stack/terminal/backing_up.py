@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
 
 from sourcier.services.stack import statefile
 from sourcier.services.stack.backups import manifest, restoring, taking
@@ -38,10 +41,10 @@ async def _back_up(settings: StackSettings, folder: Path) -> None:
     found = running(settings.folder) if settings.folder.exists() else None
     if found is not None:
         place = Place.of({**inherited_environment(), **found.environment}, further_buckets=_further(settings))
-        backup = await taking.take(place, folder)
+        backup = await taking.take(_as_superuser(place, settings), folder)
     else:
         async with _servers(settings) as place:
-            backup = await taking.take(place, folder)
+            backup = await taking.take(_as_superuser(place, settings), folder)
     Display().say(f"backed up {backup.told}, as they were at {backup.taken_at}, in {folder}")
 
 
@@ -69,6 +72,14 @@ async def _servers(settings: StackSettings) -> AsyncIterator[Place]:
             yield Place.of(
                 {**inherited_environment(), **composition.environment()}, further_buckets=_further(settings)
             )
+
+
+def _as_superuser(place: Place, settings: StackSettings) -> Place:
+    """Return the place with the superuser of the data folder's own PostgreSQL; elsewhere the URL's role has to do."""
+    if settings.external_url("postgres"):
+        return place
+    password = (settings.folder / "postgres" / "superuser-password").read_text("ascii").strip()
+    return replace(place, dump_url=make_conninfo(place.postgres_url, user="postgres", password=password))
 
 
 def _further(settings: StackSettings) -> tuple[str, ...]:
