@@ -65,7 +65,8 @@ async def _take(place: Place, folder: Path) -> Backup:
             taken_at = datetime.now(UTC)
             snapshot = await _snapshot(connection)
             if snapshot is not None:
-                await dumps.dump(place.dump_url or place.postgres_url, schema=place.schema, snapshot=snapshot.name, folder=folder)
+                url = place.dump_url or place.postgres_url
+                await dumps.dump(url, schema=place.schema, snapshot=snapshot.name, folder=folder)
         if snapshot is None:
             raise FailedPrecondition("the database holds nothing of Sourcier yet: there is nothing to back up")
         objects = {
