@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from eval import gates, shared_sets
-from eval.answers import figures
+from eval.answers import figures, in_parts
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.extracts import measure_extracts
@@ -32,6 +32,7 @@ from eval.retrieval.plot import plot_retrieval
 from eval.retrieval.retrieval import DEFAULT_CANDIDATES, RetrievalRun, measure_retrieval
 from eval.retrieval.slips import measure_slips
 from eval.sentences.judging import measure_opinions
+from eval.sentences.reading import measure_reader
 from eval.sentences.sentences import measure_sentences
 from eval.sets import datasets
 from eval.sets.acronyms import acronym_set
@@ -91,6 +92,17 @@ def computed_figures(half: str | None) -> None:
     """Measure what is computed from small documents; needs no model and no service."""
     click.echo(figures.table(figures.answered(half=half or "")))
     click.echo(f"\n{figures.sentence_table(figures.compared(half=half or ''))}")
+
+
+@main.command("in-parts")
+@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the families.")
+@click.option("--errors", "shown_errors", is_flag=True, help="Show each question that is not right.")
+def answered_in_parts(half: str | None, shown_errors: bool) -> None:
+    """Measure questions on several documents and on collections; needs no model and no service."""
+    after = in_parts.shown(half=half or "")
+    click.echo(in_parts.table(after, in_parts.shown(half=half or "", in_parts=False)))
+    if shown_errors:
+        click.echo(f"\n{in_parts.errors(after)}")
 
 
 @main.command()
@@ -322,24 +334,33 @@ def latency(data: Path, questions: int, report: bool, gateway: str, data_dir: Pa
 @main.command()
 @click.option("--data", type=FOLDER, required=True,
               help="A folder with a retrieval set whose questions name their answers.")
-@click.option("--per-kind", type=click.IntRange(min=20), default=800, show_default=True,
+@click.option("--per-kind", type=click.IntRange(min=5), default=800, show_default=True,
               help="Sentences of each kind, at most.")
 @click.option("--judge", is_flag=True,
               help="Ask the language model about each sentence, too: on two cores, half an hour with --per-kind 30.")
 @click.option("--entailment", is_flag=True,
               help="Ask the entailment model that SOURCIER_RERANK_ENTAILMENT_MODEL names, too.")
+@click.option("--reader", type=FOLDER,
+              help="A folder with a reader, or another entailment model: asked in this process, without a stack.")
+@click.option("--pairs", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
+              help="A set of pairs that the reader is asked about, too; left out where it is absent.")
 @click.option("--sources", type=click.IntRange(1, 20), default=1, show_default=True,
               help="Passages in the judge's prompt.")
 @click.option("--label", default="", help="Keep what judge and entailment model say apart, under this name.")
 @click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/quality.md.")
 @system_options
 def sentences(
-    data: Path, per_kind: int, judge: bool, entailment: bool, sources: int, label: str, report: bool, gateway: str,
-    data_dir: Path | None, engine: str,
+    data: Path, per_kind: int, judge: bool, entailment: bool, reader: Path | None, pairs: tuple[Path, ...],
+    sources: int, label: str, report: bool, gateway: str, data_dir: Path | None, engine: str,
 ) -> None:
     """Measure the check of an answer's sentences: what it keeps, marks and withholds, and how long it takes."""
     dataset = datasets.load(data)
     document = DOCUMENT if report else None
+    if reader is not None:
+        measure_reader(
+            dataset, reader, pairs=pairs, per_kind=per_kind, engine=engine, document=document, command=_command()
+        )
+        return
     generate = OWN_MODEL if judge else NO_MODEL
     with running_system(gateway=gateway, data_dir=data_dir, engine=engine, generate=generate) as system:
         if judge or entailment:

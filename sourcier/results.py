@@ -71,6 +71,10 @@ class Answer:
     """Pairs of passages that do not say the same of what was asked, which one the answer rests on, and why."""
     extract: answer_pb2.Extract | None = None
     """The sentence of the passages that was shown before the language model wrote; None where none was sure."""
+    parts: tuple[AnswerPart, ...] = ()
+    """What became of each part of a question that asks several things; empty for one that asks one thing."""
+    parts_left_out: int = 0
+    """Documents that were asked about, too, and not read: there are more than parts of one answer."""
 
     @property
     def refused(self) -> bool:
@@ -88,6 +92,24 @@ class Answer:
         from sourcier.display import markdown
 
         return markdown(self)
+
+
+@dataclass(frozen=True)
+class AnswerPart:
+    """One part of a question that asks several things."""
+
+    label: str
+    """What it is about: a document, a thing, or the question itself."""
+    question: str
+    """The question that was searched for."""
+    document_ids: tuple[str, ...] = ()
+    """The documents that it is about; empty where all were searched."""
+    found: bool = False
+    """Whether anything was found."""
+    markers: tuple[int, ...] = ()
+    """The sources that its words cite."""
+    text: str = ""
+    """Its line of the answer; empty where the answer ended before it."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +166,8 @@ class _Gathered:
     narrowed: answer_pb2.Narrowed | None = None
     conflicts: list[answer_pb2.Conflict] = field(default_factory=list)
     extract: answer_pb2.Extract | None = None
+    decomposed: answer_pb2.Decomposed = field(default_factory=answer_pb2.Decomposed)
+    answered: dict[int, answer_pb2.PartAnswered] = field(default_factory=dict)
     direct: answer_pb2.DirectAnswer | None = None
     queries: list[str] = field(default_factory=list)
     sources: tuple[answer_pb2.Passage, ...] = ()
@@ -174,6 +198,10 @@ class _Gathered:
                 self.conflicts.append(event.conflict)
             case "extract":
                 self.extract = event.extract
+            case "decomposed":
+                self.decomposed = event.decomposed
+            case "part_answered":
+                self.answered[event.part_answered.number] = event.part_answered
             case "reranked":
                 self.sources = tuple(event.reranked.passages)
             case "token":
@@ -225,4 +253,13 @@ class _Gathered:
             narrowed=self.narrowed,
             conflicts=tuple(self.conflicts),
             extract=self.extract,
+            parts=tuple(self._part(number, part) for number, part in enumerate(self.decomposed.parts, start=1)),
+            parts_left_out=self.decomposed.left_out,
+        )
+
+    def _part(self, number: int, part: answer_pb2.QuestionPart) -> AnswerPart:
+        told = self.answered.get(number, answer_pb2.PartAnswered())
+        return AnswerPart(
+            part.label, part.question, tuple(part.document_ids), told.found, tuple(told.markers),
+            "".join(self.tokens)[told.text_start : told.text_end],
         )

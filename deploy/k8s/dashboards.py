@@ -82,6 +82,9 @@ DASHBOARDS: dict[str, tuple[str, tuple[Panel, ...]]] = {
             (rate("sourcier_speech_parts_total", by="outcome"), "parts of recordings {{outcome}}"),
         )),
         Panel("What was not read", "ops", ((rate("sourcier_reading_warnings_total", by="code"), "{{code}}"),)),
+        Panel("Readers that tried what they may not", "ops", (
+            (rate("sourcier_parser_refusals_total", by="what"), "{{what}}"),
+        )),
     )),
     "questions": ("Sourcier: questions", (
         Panel("Questions and searches", "reqps", ((

@@ -15,8 +15,9 @@ from eval.sets.datasets import Dataset
 from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, lexical_shares
 from sourcier.services.index.acronyms.asking import Expansion, alternatives
 from sourcier.services.index.language.analyser import Analysis, analyse_question
-from sourcier.services.index.lexical.bm25 import passage_weights, question_weights
+from sourcier.services.index.lexical.bm25 import dimension, passage_weights, question_weights
 from sourcier.services.index.search.fusion import RANK_CONSTANT
+from sourcier.services.index.slips.choosing import Respelling
 
 DEPTH = 100
 """Places of each list that are fused, as `sourcier.services.index.search.search.fused` does."""
@@ -142,26 +143,44 @@ class LexicalIndex:
         postings: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
         frequencies: defaultdict[str, int] = defaultdict(int)
         for chunk, weights in enumerate(words):
-            for dimension, weight in weights.items():
-                postings[dimension].append((chunk, weight))
+            for place, weight in weights.items():
+                postings[place].append((chunk, weight))
             for stem in stems[chunk]:
                 frequencies[stem] += 1
         self._postings = {
-            dimension: (np.asarray([chunk for chunk, _ in entries]), np.asarray([weight for _, weight in entries]))
-            for dimension, entries in postings.items()
+            place: (np.asarray([chunk for chunk, _ in entries]), np.asarray([weight for _, weight in entries]))
+            for place, entries in postings.items()
         }
         self._frequencies: Mapping[str, int] = frequencies
         self._chunks = len(words)
 
-    def search(self, question: str, *, limit: int, expansions: Sequence[Expansion] = ()) -> Hits:
-        """Return the chunks that share a stem with a question, by BM25."""
+    @property
+    def frequencies(self) -> Mapping[str, int]:
+        """Return in how many chunks each stem is."""
+        return self._frequencies
+
+    def holding(self, stem: str, *, limit: int) -> list[int]:
+        """Return chunks that hold a stem."""
+        chunks: list[int] = self._postings[dimension(stem)][0][:limit].tolist()
+        return chunks
+
+    def search(
+        self, question: str, *, limit: int, expansions: Sequence[Expansion] = (),
+        respellings: Sequence[Respelling] = (),
+    ) -> Hits:
+        """Return the chunks that share a stem with a question, or with what its words are taken for, by BM25."""
         scores = np.zeros(self._chunks)
-        stems, frequencies = analyse_question(question), dict(self._frequencies)
+        frequencies = dict(self._frequencies)
+        meant = (stem for each in respellings for stem in each.stems)
+        stems = tuple(dict.fromkeys((*analyse_question(question), *meant)))
         added = alternatives(expansions, stems=stems, passages=self._chunks, frequencies=frequencies)
-        weights = added.added_to(question_weights(stems, passages=self._chunks, frequencies=frequencies))
-        for dimension, weight in weights.items():
-            if dimension in self._postings:
-                chunks, parts = self._postings[dimension]
+        doubted = frozenset(stem for each in respellings for stem in each.doubted)
+        weights = added.added_to(
+            question_weights(stems, passages=self._chunks, frequencies=frequencies, doubted=doubted)
+        )
+        for place, weight in weights.items():
+            if place in self._postings:
+                chunks, parts = self._postings[place]
                 scores[chunks] += weight * parts
         hits = _best(scores.astype(np.float32), limit=limit)
         matching = hits.scores > 0

@@ -165,13 +165,13 @@ def _by_question(dataset: Dataset) -> Iterator[list[Sentence]]:
         yield made
 
 
-def indexed(passage: Passage) -> IndexedPassage:
+def indexed(passage: Passage, *, token_codes: bytes = b"") -> IndexedPassage:
     """Return a passage as the gateway would have found it."""
     return IndexedPassage(
         chunk_id=passage.passage_id, document_id=passage.passage_id, version_id="", collection="", title=passage.title,
         source="", filename="", chunk_index=0, kind="text", method="", language="", page=0, start_character=0,
         end_character=len(passage.text), token_count=0, heading_path=(), text=passage.text, category="", metadata={},
-        token_codes=b"",
+        token_codes=token_codes,
     )
 
 

@@ -173,7 +173,7 @@ async def check_sample(
     """Check those wanted of so many sentences of every kind, and those written by hand; time the check of some."""
     handbook = handwritten.handbook_passages()
     chosen = [
-        *filter(wanted, _sample(sentence_sets.sentences(dataset), per_kind)),
+        *filter(wanted, sample_of(sentence_sets.sentences(dataset), per_kind)),
         *filter(wanted, handwritten.handwritten(handbook)),
     ]
     cited = {sentence.passage_id for sentence in chosen}
@@ -316,7 +316,7 @@ def _gate(kind: str, *, keeps: bool) -> str:
     return f"{verb} ≥ {GATES[kind]:.0%}"
 
 
-def _sample(sentences: Iterator[Sentence], per_kind: int) -> list[Sentence]:
+def sample_of(sentences: Iterator[Sentence], per_kind: int) -> list[Sentence]:
     """Return up to so many sentences of each kind, at even distances so that every article is in."""
     kinds: defaultdict[str, list[Sentence]] = defaultdict(list)
     for sentence in sentences:

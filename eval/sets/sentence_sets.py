@@ -36,6 +36,8 @@ class Sentence:
     passage_id: str
     article: str
     """Whose articles sets a threshold, and whose reports on it, is decided by it."""
+    question: str = ""
+    """The question that it answers, or fails to; empty where none is known, and where it says the question itself."""
 
 
 def sentences(dataset: Dataset) -> Iterator[Sentence]:
@@ -76,11 +78,12 @@ def sentences(dataset: Dataset) -> Iterator[Sentence]:
         }
         for kind, changed in made.items():
             if changed and (kind in SUPPORTED or changed != text):
-                yield Sentence(kind, changed, passage.passage_id, passage.title)
+                asks = "" if kind in (QUESTION_ANSWER, WRONG_ANSWER) else question.text
+                yield Sentence(kind, changed, passage.passage_id, passage.title, asks)
         for kind, other in ((SAME_ARTICLE, _sibling(passage, siblings, random)),
                             (OTHER_ARTICLE, _stranger(passage, dataset, random))):
             if other is not None:
-                yield Sentence(kind, base, other.passage_id, passage.title)
+                yield Sentence(kind, base, other.passage_id, passage.title, question.text)
 
 
 def verbatim(dataset: Dataset) -> dict[str, str]:

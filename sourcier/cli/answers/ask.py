@@ -163,6 +163,8 @@ class AnswerWriter:
                 self._analysed(event.analysed)
             case "searching":
                 self._step(event.searching.message)
+            case "decomposed":
+                self._step(event.decomposed.message)
             case "narrowed":
                 (self._warn if event.narrowed.widened else self._step)(event.narrowed.message)
             case "conflict":

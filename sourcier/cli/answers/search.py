@@ -143,6 +143,8 @@ def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:
         "identifiers": list(explanation.identifiers), "identifier_place": place.replace("unspecified", ""),
         "acronyms": [{"acronym": each.acronym, "long_form": each.long_form, "documents": each.documents,
                       "held": each.held} for each in explanation.acronyms],
+        "spellings": [{"written": each.written, "searched": each.searched, "held": each.held}
+                      for each in explanation.spellings],
         "score_behind": explanation.score_behind, "sentences": list(explanation.sentences),
     }
 

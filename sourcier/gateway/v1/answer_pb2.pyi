@@ -280,11 +280,18 @@ class _SupportEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Support.Value
     SUPPORT_NOT_CONFIRMED: _Support.ValueType  # 9
     """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
     SUPPORT_CONTRADICTED: _Support.ValueType  # 10
-    """The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
-    with `STRICTNESS_MARK` only.
+    """The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition; or the
+    reader finds that the passage's closest sentences say something else. `reason` tells which. Shown with
+    `STRICTNESS_MARK` only.
     """
     SUPPORT_UNDECIDED: _Support.ValueType  # 11
     """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
+    SUPPORT_READ: _Support.ValueType  # 12
+    """The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
+    finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
+    """
+    SUPPORT_NOT_TOLD: _Support.ValueType  # 13
+    """The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""
 
 class Support(_Support, metaclass=_SupportEnumTypeWrapper):
     """How a citation came about and how well the passage supports the sentence."""
@@ -312,11 +319,18 @@ SUPPORT_OFF_TOPIC: Support.ValueType  # 8
 SUPPORT_NOT_CONFIRMED: Support.ValueType  # 9
 """The wording is the passage's, but the judge or the entailment model does not confirm the sentence."""
 SUPPORT_CONTRADICTED: Support.ValueType  # 10
-"""The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition. Shown
-with `STRICTNESS_MARK` only.
+"""The wording is a clause's of the passage, which says it otherwise: denied, planned, proposed, on a condition; or the
+reader finds that the passage's closest sentences say something else. `reason` tells which. Shown with
+`STRICTNESS_MARK` only.
 """
 SUPPORT_UNDECIDED: Support.ValueType  # 11
 """The sentence answers by yes or no, and no clause of the passages bears that out. Shown with `STRICTNESS_MARK` only."""
+SUPPORT_READ: Support.ValueType  # 12
+"""The wording is the passage's, and the reader, an entailment model that is shown the passage's closest sentences,
+finds that they say the sentence. Where the judge was asked too and confirms it, `SUPPORT_JUDGED`.
+"""
+SUPPORT_NOT_TOLD: Support.ValueType  # 13
+"""The wording is the passage's, but the reader does not find that its closest sentences say the sentence."""
 Global___Support: _TypeAlias = Support  # noqa: Y015
 
 class _AnswerOutcome:
@@ -1219,6 +1233,7 @@ class Explanation(_message.Message):
     SCORE_BEHIND_FIELD_NUMBER: _builtins.int
     SENTENCES_FIELD_NUMBER: _builtins.int
     ACRONYMS_FIELD_NUMBER: _builtins.int
+    SPELLINGS_FIELD_NUMBER: _builtins.int
     dense_place: _builtins.int
     """Its place by the vectors, from 1; 0 where it is not among those looked at."""
     lexical_place: _builtins.int
@@ -1257,6 +1272,10 @@ class Explanation(_message.Message):
     def acronyms(self) -> _containers.RepeatedCompositeFieldContainer[Global___AcronymMeaning]:
         """The question's acronyms, and its long forms that have one, as documents of the collection spell them out."""
 
+    @_builtins.property
+    def spellings(self) -> _containers.RepeatedCompositeFieldContainer[Global___OtherSpelling]:
+        """What else was searched for because words of the question may be slips of typing."""
+
     def __init__(
         self,
         *,
@@ -1273,14 +1292,45 @@ class Explanation(_message.Message):
         score_behind: _builtins.float = ...,
         sentences: _abc.Iterable[_builtins.str] | None = ...,
         acronyms: _abc.Iterable[Global___AcronymMeaning] | None = ...,
+        spellings: _abc.Iterable[Global___OtherSpelling] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
+
+@_typing.final
+class OtherSpelling(_message.Message):
+    """What was searched for beside a word of the question that no passage of the collections holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WRITTEN_FIELD_NUMBER: _builtins.int
+    SEARCHED_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    written: _builtins.str
+    """The word as the question has it, in small letters; two words where passages hold them as one."""
+    searched: _builtins.str
+    """The word that passages hold; two words where the question has them as one."""
+    held: _builtins.bool
+    """Whether the passage holds it."""
+    def __init__(
+        self,
+        *,
+        written: _builtins.str = ...,
+        searched: _builtins.str = ...,
+        held: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "searched", b"searched", "written", b"written"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OtherSpelling: _TypeAlias = OtherSpelling  # noqa: Y015
 
 @_typing.final
 class AcronymMeaning(_message.Message):
@@ -1387,7 +1437,7 @@ class Degradation(_message.Message):
     stage: _builtins.str
     """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
     `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
-    `collection`, `generate`. Others may come.
+    `collection`, `parts`, `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""
@@ -1809,6 +1859,8 @@ class AskEvent(_message.Message):
     NARROWED_FIELD_NUMBER: _builtins.int
     CONFLICT_FIELD_NUMBER: _builtins.int
     EXTRACT_FIELD_NUMBER: _builtins.int
+    DECOMPOSED_FIELD_NUMBER: _builtins.int
+    PART_ANSWERED_FIELD_NUMBER: _builtins.int
     answer_id: _builtins.str
     """The answer's id (UUIDv7), the same in all its events."""
     sequence: _builtins.int
@@ -1891,6 +1943,16 @@ class AskEvent(_message.Message):
         none where no sentence is sure to.
         """
 
+    @_builtins.property
+    def decomposed(self) -> Global___Decomposed:
+        """The question asks several things or of several documents: each part is searched for and answered in a line of its
+        own. `searching`, `retrieved` and `reranked` follow for each part, then its words, and `part_answered`.
+        """
+
+    @_builtins.property
+    def part_answered(self) -> Global___PartAnswered:
+        """A part has its words; what comes after it is of the next part."""
+
     def __init__(
         self,
         *,
@@ -1915,16 +1977,129 @@ class AskEvent(_message.Message):
         narrowed: Global___Narrowed | None = ...,
         conflict: Global___Conflict | None = ...,
         extract: Global___Extract | None = ...,
+        decomposed: Global___Decomposed | None = ...,
+        part_answered: Global___PartAnswered | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "citation", b"citation", "conflict", b"conflict", "decomposed", b"decomposed", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "part_answered", b"part_answered", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysed", b"analysed", "answer_id", b"answer_id", "citation", b"citation", "conflict", b"conflict", "decomposed", b"decomposed", "degraded", b"degraded", "direct_answer", b"direct_answer", "event", b"event", "extract", b"extract", "failed", b"failed", "finished", b"finished", "narrowed", b"narrowed", "part_answered", b"part_answered", "quoted", b"quoted", "refused", b"refused", "reranked", b"reranked", "retrieved", b"retrieved", "rewritten", b"rewritten", "searching", b"searching", "sequence", b"sequence", "started", b"started", "time", b"time", "token", b"token", "withheld", b"withheld"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict", "extract"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["started", "searching", "retrieved", "reranked", "token", "citation", "refused", "quoted", "finished", "failed", "degraded", "rewritten", "withheld", "direct_answer", "analysed", "narrowed", "conflict", "extract", "decomposed", "part_answered"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___AskEvent: _TypeAlias = AskEvent  # noqa: Y015
+
+@_typing.final
+class Decomposed(_message.Message):
+    """A question in parts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORM_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    form: _builtins.str
+    """How it asks for several things: `difference` (what two documents say), `documents` (the same of several documents),
+    `family` (the same of all documents of a kind or a time), `things` (the same of several things), `questions`
+    (several questions). Others may come.
+    """
+    left_out: _builtins.int
+    """Documents that were asked about, too, and that are not read: there are more than parts of one answer."""
+    message: _builtins.str
+    """The same in a sentence, in the question's language."""
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuestionPart]:
+        """The parts, in the order in which they are answered, at most 6."""
+
+    def __init__(
+        self,
+        *,
+        form: _builtins.str = ...,
+        parts: _abc.Iterable[Global___QuestionPart] | None = ...,
+        left_out: _builtins.int = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "left_out", b"left_out", "message", b"message", "parts", b"parts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Decomposed: _TypeAlias = Decomposed  # noqa: Y015
+
+@_typing.final
+class QuestionPart(_message.Message):
+    """One part of a question."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABEL_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
+    DOCUMENT_IDS_FIELD_NUMBER: _builtins.int
+    label: _builtins.str
+    """What it is about, as its line begins: a document, a thing, or the question itself."""
+    question: _builtins.str
+    """The question that is searched for and answered."""
+    @_builtins.property
+    def document_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The documents that it is about, and that alone are searched; empty where all are."""
+
+    def __init__(
+        self,
+        *,
+        label: _builtins.str = ...,
+        question: _builtins.str = ...,
+        document_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_ids", b"document_ids", "label", b"label", "question", b"question"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuestionPart: _TypeAlias = QuestionPart  # noqa: Y015
+
+@_typing.final
+class PartAnswered(_message.Message):
+    """The end of one part's answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    MARKERS_FIELD_NUMBER: _builtins.int
+    TEXT_START_FIELD_NUMBER: _builtins.int
+    TEXT_END_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """The part's place in `Decomposed`, from 1."""
+    found: _builtins.bool
+    """Whether anything was found; where it was not, the line says so."""
+    text_start: _builtins.int
+    """Where its line begins in the answer's text, from 0 in Unicode code points."""
+    text_end: _builtins.int
+    """The place after its last character."""
+    @_builtins.property
+    def markers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The passages that its words cite, as markers name them."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        found: _builtins.bool = ...,
+        markers: _abc.Iterable[_builtins.int] | None = ...,
+        text_start: _builtins.int = ...,
+        text_end: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found", b"found", "markers", b"markers", "number", b"number", "text_end", b"text_end", "text_start", b"text_start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PartAnswered: _TypeAlias = PartAnswered  # noqa: Y015
 
 @_typing.final
 class Extract(_message.Message):
@@ -2325,9 +2500,10 @@ class Citation(_message.Message):
     """How the passage supports the sentence."""
     score: _builtins.float
     """The score behind `support`, −1 to 1: the mean of late interaction and of the share of the sentence's words that the
-    passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED` and `SUPPORT_ENTAILED` the
-    probability that the judge said yes, or that the passage entails the sentence; for `SUPPORT_NOT_CONFIRMED` that of
-    the one that did not confirm it. 1 for a sentence that the passage holds word for word. Unset where it was not
+    passage holds; late interaction alone between two languages. For `SUPPORT_JUDGED`, `SUPPORT_ENTAILED` and
+    `SUPPORT_READ` the probability that the judge said yes, or that the passage says the sentence; for
+    `SUPPORT_NOT_CONFIRMED` and `SUPPORT_NOT_TOLD` that of the one that did not confirm it; where the reader finds it
+    contradicted, the probability of that. 1 for a sentence that the passage holds word for word. Unset where it was not
     computed.
     """
     sentence_start: _builtins.int
@@ -2416,7 +2592,8 @@ class Withheld(_message.Message):
     """The sentence, without markers."""
     code: _builtins.str
     """`FIGURE_ABSENT`: no passage holds its numbers, dates and codes. `OFF_TOPIC`: no passage is about it. `CONTRADICTED`:
-    a clause says it otherwise, and is quoted in its place. `UNDECIDED`: a yes or no that no clause bears out.
+    a clause says it otherwise, or the reader finds that the passage does; what says so is quoted in its place.
+    `UNDECIDED`: a yes or no that no clause bears out.
     """
     reason: _builtins.str
     """Why, in the question's language."""

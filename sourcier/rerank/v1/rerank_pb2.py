@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/rerank/v1/rerank.proto\x12\x12sourcier.rerank.v1\"\x95\x01\n\rRerankRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x15\n\rquery_vectors\x18\x02 \x01(\x0c\x12\x19\n\rquery_weights\x18\x03 \x03(\x02\x42\x02\x10\x01\x12\x10\n\x08space_id\x18\x04 \x01(\t\x12\x31\n\ncandidates\x18\x05 \x03(\x0b\x32\x1d.sourcier.rerank.v1.Candidate\"@\n\tCandidate\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x13\n\x0btoken_codes\x18\x03 \x01(\x0c\"U\n\x0eRerankResponse\x12\x33\n\x06ranked\x18\x01 \x03(\x0b\x32#.sourcier.rerank.v1.RankedCandidate\x12\x0e\n\x06ranker\x18\x02 \x01(\t\"2\n\x0fRankedCandidate\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"4\n\rEntailRequest\x12\x0f\n\x07premise\x18\x01 \x01(\t\x12\x12\n\nhypotheses\x18\x02 \x03(\t\"T\n\x0e\x45ntailResponse\x12\x33\n\x0b\x65ntailments\x18\x01 \x03(\x0b\x32\x1e.sourcier.rerank.v1.Entailment\x12\r\n\x05model\x18\x02 \x01(\t\"H\n\nEntailment\x12\x12\n\nentailment\x18\x01 \x01(\x02\x12\x0f\n\x07neutral\x18\x02 \x01(\x02\x12\x15\n\rcontradiction\x18\x03 \x01(\x02\"\x11\n\x0f\x44\x65scribeRequest\"\x8f\x01\n\x10\x44\x65scribeResponse\x12\x0e\n\x06ranker\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x16\n\x0e\x63\x61ndidates_max\x18\x03 \x01(\r\x12\x12\n\nreads_text\x18\x04 \x01(\x08\x12\x13\n\x0breads_codes\x18\x05 \x01(\x08\x12\x18\n\x10\x65ntailment_model\x18\x06 \x01(\t2\x88\x02\n\rRerankService\x12O\n\x06Rerank\x12!.sourcier.rerank.v1.RerankRequest\x1a\".sourcier.rerank.v1.RerankResponse\x12O\n\x06\x45ntail\x12!.sourcier.rerank.v1.EntailRequest\x1a\".sourcier.rerank.v1.EntailResponse\x12U\n\x08\x44\x65scribe\x12#.sourcier.rerank.v1.DescribeRequest\x1a$.sourcier.rerank.v1.DescribeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fsourcier/rerank/v1/rerank.proto\x12\x12sourcier.rerank.v1\"\x95\x01\n\rRerankRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x15\n\rquery_vectors\x18\x02 \x01(\x0c\x12\x19\n\rquery_weights\x18\x03 \x03(\x02\x42\x02\x10\x01\x12\x10\n\x08space_id\x18\x04 \x01(\t\x12\x31\n\ncandidates\x18\x05 \x03(\x0b\x32\x1d.sourcier.rerank.v1.Candidate\"@\n\tCandidate\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x13\n\x0btoken_codes\x18\x03 \x01(\x0c\"U\n\x0eRerankResponse\x12\x33\n\x06ranked\x18\x01 \x03(\x0b\x32#.sourcier.rerank.v1.RankedCandidate\x12\x0e\n\x06ranker\x18\x02 \x01(\t\"2\n\x0fRankedCandidate\x12\x10\n\x08\x63hunk_id\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\"X\n\rEntailRequest\x12\x0f\n\x07premise\x18\x01 \x01(\t\x12\x12\n\nhypotheses\x18\x02 \x03(\t\x12\x10\n\x08premises\x18\x03 \x03(\t\x12\x10\n\x08question\x18\x04 \x01(\t\"T\n\x0e\x45ntailResponse\x12\x33\n\x0b\x65ntailments\x18\x01 \x03(\x0b\x32\x1e.sourcier.rerank.v1.Entailment\x12\r\n\x05model\x18\x02 \x01(\t\"H\n\nEntailment\x12\x12\n\nentailment\x18\x01 \x01(\x02\x12\x0f\n\x07neutral\x18\x02 \x01(\x02\x12\x15\n\rcontradiction\x18\x03 \x01(\x02\"\x11\n\x0f\x44\x65scribeRequest\"\xb1\x01\n\x10\x44\x65scribeResponse\x12\x0e\n\x06ranker\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\t\x12\x16\n\x0e\x63\x61ndidates_max\x18\x03 \x01(\r\x12\x12\n\nreads_text\x18\x04 \x01(\x08\x12\x13\n\x0breads_codes\x18\x05 \x01(\x08\x12\x18\n\x10\x65ntailment_model\x18\x06 \x01(\t\x12 \n\x18\x65ntailment_window_tokens\x18\x07 \x01(\r2\x88\x02\n\rRerankService\x12O\n\x06Rerank\x12!.sourcier.rerank.v1.RerankRequest\x1a\".sourcier.rerank.v1.RerankResponse\x12O\n\x06\x45ntail\x12!.sourcier.rerank.v1.EntailRequest\x1a\".sourcier.rerank.v1.EntailResponse\x12U\n\x08\x44\x65scribe\x12#.sourcier.rerank.v1.DescribeRequest\x1a$.sourcier.rerank.v1.DescribeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,15 +42,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RANKEDCANDIDATE']._serialized_start=360
   _globals['_RANKEDCANDIDATE']._serialized_end=410
   _globals['_ENTAILREQUEST']._serialized_start=412
-  _globals['_ENTAILREQUEST']._serialized_end=464
-  _globals['_ENTAILRESPONSE']._serialized_start=466
-  _globals['_ENTAILRESPONSE']._serialized_end=550
-  _globals['_ENTAILMENT']._serialized_start=552
-  _globals['_ENTAILMENT']._serialized_end=624
-  _globals['_DESCRIBEREQUEST']._serialized_start=626
-  _globals['_DESCRIBEREQUEST']._serialized_end=643
-  _globals['_DESCRIBERESPONSE']._serialized_start=646
-  _globals['_DESCRIBERESPONSE']._serialized_end=789
-  _globals['_RERANKSERVICE']._serialized_start=792
-  _globals['_RERANKSERVICE']._serialized_end=1056
+  _globals['_ENTAILREQUEST']._serialized_end=500
+  _globals['_ENTAILRESPONSE']._serialized_start=502
+  _globals['_ENTAILRESPONSE']._serialized_end=586
+  _globals['_ENTAILMENT']._serialized_start=588
+  _globals['_ENTAILMENT']._serialized_end=660
+  _globals['_DESCRIBEREQUEST']._serialized_start=662
+  _globals['_DESCRIBEREQUEST']._serialized_end=679
+  _globals['_DESCRIBERESPONSE']._serialized_start=682
+  _globals['_DESCRIBERESPONSE']._serialized_end=859
+  _globals['_RERANKSERVICE']._serialized_start=862
+  _globals['_RERANKSERVICE']._serialized_end=1126
 # @@protoc_insertion_point(module_scope)

@@ -148,27 +148,41 @@ Global___RankedCandidate: _TypeAlias = RankedCandidate  # noqa: Y015
 
 @_typing.final
 class EntailRequest(_message.Message):
-    """A text and what it may say."""
+    """Texts and what they may say."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PREMISE_FIELD_NUMBER: _builtins.int
     HYPOTHESES_FIELD_NUMBER: _builtins.int
+    PREMISES_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
     premise: _builtins.str
-    """What is taken for true; cut at the end where the model reads no more. Not empty."""
+    """What is taken for true; cut at the end where the model reads no more. Not empty, unless `premises` are given."""
+    question: _builtins.str
+    """The question that the hypotheses answer; may be empty, 2,000 characters at most. Models that read no question
+    leave it out.
+    """
     @_builtins.property
     def hypotheses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """One to 32 sentences, each compared with the premise alone; never cut."""
+        """One to 32 sentences, each compared with each premise alone; never cut."""
+
+    @_builtins.property
+    def premises(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Several premises instead of `premise`: at most 64, and at most 256 pairs of a premise and a hypothesis. For a model
+        that reads windows, one to four sentences of a passage each.
+        """
 
     def __init__(
         self,
         *,
         premise: _builtins.str = ...,
         hypotheses: _abc.Iterable[_builtins.str] | None = ...,
+        premises: _abc.Iterable[_builtins.str] | None = ...,
+        question: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hypotheses", b"hypotheses", "premise", b"premise"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hypotheses", b"hypotheses", "premise", b"premise", "premises", b"premises", "question", b"question"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -176,7 +190,7 @@ Global___EntailRequest: _TypeAlias = EntailRequest  # noqa: Y015
 
 @_typing.final
 class EntailResponse(_message.Message):
-    """The hypotheses' relations to the premise."""
+    """The hypotheses' relations to the premises."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -186,7 +200,9 @@ class EntailResponse(_message.Message):
     """The model's name."""
     @_builtins.property
     def entailments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Entailment]:
-        """One for each hypothesis, in the request's order."""
+        """One for each hypothesis, in the request's order; with several premises those of the first one come first, then those
+        of the second.
+        """
 
     def __init__(
         self,
@@ -261,6 +277,7 @@ class DescribeResponse(_message.Message):
     READS_TEXT_FIELD_NUMBER: _builtins.int
     READS_CODES_FIELD_NUMBER: _builtins.int
     ENTAILMENT_MODEL_FIELD_NUMBER: _builtins.int
+    ENTAILMENT_WINDOW_TOKENS_FIELD_NUMBER: _builtins.int
     ranker: _builtins.str
     """`late-interaction` or the cross-encoder's name."""
     revision: _builtins.str
@@ -273,6 +290,10 @@ class DescribeResponse(_message.Message):
     """Whether the ranker reads token codes."""
     entailment_model: _builtins.str
     """The entailment model's name; empty where none is configured."""
+    entailment_window_tokens: _builtins.int
+    """Most tokens of question, sentence and premise together that the entailment model was trained to read: send it windows
+    of passages. 0 for one that reads whole passages, and where none is configured.
+    """
     def __init__(
         self,
         *,
@@ -282,10 +303,11 @@ class DescribeResponse(_message.Message):
         reads_text: _builtins.bool = ...,
         reads_codes: _builtins.bool = ...,
         entailment_model: _builtins.str = ...,
+        entailment_window_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates_max", b"candidates_max", "entailment_model", b"entailment_model", "ranker", b"ranker", "reads_codes", b"reads_codes", "reads_text", b"reads_text", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates_max", b"candidates_max", "entailment_model", b"entailment_model", "entailment_window_tokens", b"entailment_window_tokens", "ranker", b"ranker", "reads_codes", b"reads_codes", "reads_text", b"reads_text", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -155,6 +155,7 @@ def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retri
         by_tools=ToolAnswerer(retriever, peers, marking, opinions, assessor),
         analyser=Analyser(peers, database, seconds_max=settings.analyse_seconds_max),
         assessor=assessor, prefers_in_force=settings.prefer_in_force, extracts=settings.extracts,
+        in_parts=settings.answer_in_parts,
     )
     return Dialogue(answerer, Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue)
 

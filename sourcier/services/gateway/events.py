@@ -104,6 +104,43 @@ class Searching:
 
 
 @dataclass(frozen=True)
+class QuestionPart:
+    """One part of a question that is answered part by part."""
+
+    label: str
+    """What it is about: a document, a thing, or the question itself."""
+    question: str
+    document_ids: tuple[str, ...] = ()
+    """The documents that it is about; empty where all are searched."""
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """The question asks several things, each of which is searched for and answered."""
+
+    form: str
+    """`difference`, `documents`, `family`, `things` or `questions`."""
+    parts: tuple[QuestionPart, ...]
+    left_out: int
+    """Documents that are asked about, too, and not read: there are more than parts of one answer."""
+    message: str
+    """The same in a sentence, in the question's language."""
+
+
+@dataclass(frozen=True)
+class PartAnswered:
+    """One part has its words."""
+
+    number: int
+    """From 1."""
+    found: bool
+    markers: tuple[int, ...]
+    """The passages that its words cite."""
+    span: tuple[int, int]
+    """Where its words stand in the answer's text."""
+
+
+@dataclass(frozen=True)
 class Narrowed:
     """The question names categories, and the search was narrowed to them."""
 
@@ -298,5 +335,5 @@ class Finished:
 
 Event = (
     Started | Rewritten | Searching | Retrieved | Reranked | Token | Citation | Withheld | Refused | Quoted | Finished
-    | Degradation | DirectAnswer | Analysed | Narrowed | Conflict | Extract
+    | Degradation | DirectAnswer | Analysed | Narrowed | Conflict | Extract | Decomposed | PartAnswered
 )

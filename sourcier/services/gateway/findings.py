@@ -14,14 +14,16 @@ class Finding(IntEnum):
     """The wording could not be compared."""
     NOT_CONFIRMED = 2
     """The wording is the passage's, but the judge or the entailment model does not confirm it."""
-    NEGATION_ADDED = 3
-    NAME_ABSENT = 4
-    UNDECIDED = 5
+    NOT_TOLD = 3
+    """The wording is the passage's, but a reader of its closest sentences does not find that they say it."""
+    NEGATION_ADDED = 4
+    NAME_ABSENT = 5
+    UNDECIDED = 6
     """It answers a yes/no question by a word that no clause bears out."""
-    CONTRADICTED = 6
-    """The wording is a clause's, which says it otherwise: denied, planned, on a condition."""
-    FIGURE_ABSENT = 7
-    OFF_TOPIC = 8
+    CONTRADICTED = 7
+    """The passage says it otherwise: denied, planned, on a condition; or a reader finds that it says something else."""
+    FIGURE_ABSENT = 8
+    OFF_TOPIC = 9
 
     @property
     def shown(self) -> bool:
@@ -36,4 +38,6 @@ class Basis(Enum):
     JUDGED = "judged"
     """The language model was asked."""
     ENTAILED = "entailed"
-    """An entailment model was asked."""
+    """An entailment model was asked about whole passages."""
+    READ = "read"
+    """A reader was asked about the passages' closest sentences."""

@@ -21,6 +21,8 @@ class Messages:
     searching: str
     quoted: str
     """Introduces an extract; `{extract}` and `{marker}` are filled in."""
+    quotation: str
+    """Puts what a document says in quotation marks."""
     instructions: str
     """The system prompt; `{refusal}` is filled in."""
     extracts: str
@@ -48,6 +50,7 @@ FRENCH = Messages(
     refusal="Je ne trouve pas cette information dans le corpus.",
     searching="Recherche dans la base de connaissances…",
     quoted="Voici le passage du corpus le plus proche de la question : « {extract} » [{marker}]",
+    quotation="« {} »",
     instructions=(
         "Tu réponds à des questions uniquement à partir des sources numérotées qui te sont données, sans rien y "
         "ajouter. Réponds en français, en une à trois phrases courtes et précises. Termine chaque phrase par le "
@@ -83,6 +86,7 @@ ENGLISH = Messages(
     refusal="I cannot find this information in the corpus.",
     searching="Searching the knowledge base…",
     quoted="This is the passage of the corpus closest to the question: “{extract}” [{marker}]",
+    quotation="“{}”",
     instructions=(
         "You answer questions only from the numbered sources you are given, adding nothing to them. "
         "Answer in the question's language, in one to three short and precise sentences. End each sentence with the "

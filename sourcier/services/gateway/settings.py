@@ -13,6 +13,7 @@ from sourcier.services.gateway.dialogue.dialogue import DialogueSettings
 from sourcier.services.gateway.dialogue.small_talk import COMPLEXITY_MIN, KEYWORDS
 from sourcier.services.gateway.evidence.entailment import EntailmentMode, EntailmentSettings
 from sourcier.services.gateway.evidence.judge import JudgeMode, JudgeSettings
+from sourcier.services.gateway.evidence.reading.verdicts import CONTRADICTED_MIN, SUPPORTED_MIN, ReaderThresholds
 from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language
 from sourcier.services.gateway.modes import ToolLimits
 from sourcier.services.gateway.retrieval.narrowing import Closeness
@@ -111,6 +112,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     service has one, `on` says so in each answer where it has none."""
     entailment_threshold: float = Field(default=0.5, ge=0, le=1)
     """Least probability of entailment that confirms a sentence."""
+    reader_supported_threshold: float = Field(default=SUPPORTED_MIN, ge=0, le=1)
+    """Least probability by which an entailment model that reads windows, the reader, says a sentence; below it the
+    sentence is marked. `python -m eval sentences --reader` prints the one that keeps 95 % of what is right."""
+    reader_contradicted_threshold: float = Field(default=CONTRADICTED_MIN, ge=0, le=1)
+    """Least probability by which it speaks against a sentence, which is then withheld, and the passage quoted."""
     entailment_seconds_max: float = Field(default=3.0, gt=0, le=60)
     """Longest time for one sentence; later, it is checked without the model, and the answer says so."""
     prefer_in_force: bool = True
@@ -120,6 +126,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     extract_answers: bool = False
     """Whether such a sentence is the answer where it holds the value asked for, and the model is spared. A request may
     say otherwise."""
+    answer_in_parts: bool = True
+    """Whether a question that asks several things, or of several documents, is searched for and answered part by part.
+    """
     strictness: Literal["withhold", "mark"] = "withhold"
     """What becomes of a sentence that no passage supports; a request may say otherwise."""
     prompt_secret: SecretStr = SecretStr("")
@@ -225,6 +234,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
         return EntailmentSettings(
             mode=EntailmentMode(self.entailment), threshold=self.entailment_threshold,
             seconds_max=self.entailment_seconds_max,
+            reader=ReaderThresholds(
+                supported=self.reader_supported_threshold, contradicted=self.reader_contradicted_threshold,
+            ),
         )
 
     @property

@@ -1,8 +1,13 @@
-"""Any model of natural language inference exported to ONNX: whether a premise says what a hypothesis says."""
+"""Any model of natural language inference exported to ONNX: whether a premise says what a hypothesis says.
+
+The project's own one, the reader, reads the question before the hypothesis, and windows of a passage for premises: its
+`config.json` says so under `sourcier_reader`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +20,8 @@ from sourcier.services.chassis.models.store import Model
 from sourcier.services.rerank.onnx_pairs import FloatArray, PairModel
 
 CONFIG_FILE = "config.json"
+READER_KEY = "sourcier_reader"
+_PLACE = re.compile(r"\{(question|sentence)\}")
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 _NAMES = {
     "entailment": ENTAILMENT, "entail": ENTAILMENT, "neutral": NEUTRAL, "contradiction": CONTRADICTION,
@@ -32,8 +39,23 @@ class Relation:
     contradiction: float
 
 
+@dataclass(frozen=True)
+class Form:
+    """In what form a model reads its pairs; by default whole passages, and hypotheses without their question."""
+
+    hypothesis: str = "{sentence}"
+    """The second text of a pair, with places for `{question}` and `{sentence}`."""
+    window_tokens: int = 0
+    """Most tokens of a pair that the model was trained on; 0 for one that reads whole passages."""
+
+    def filled(self, question: str, sentence: str) -> str:
+        """Return the second text of a pair."""
+        texts = {"question": question, "sentence": sentence}
+        return _PLACE.sub(lambda place: texts[place.group(1)], self.hypothesis).strip()
+
+
 class EntailmentModel:
-    """Reads a premise with each hypothesis; the premise is cut at its end where both are too long, no hypothesis is."""
+    """Reads each premise with each hypothesis; where both are too long, the premise is cut at its end."""
 
     def __init__(self, model: Model, *, threads: int, batch_texts_max: int) -> None:
         """Load the model; raise ModelInvalid where its labels or its graph do not tell the three relations."""
@@ -43,6 +65,7 @@ class EntailmentModel:
                 "SOURCIER_RERANK_ENTAILMENT_MODEL to one, or leave it empty"
             )
         self.labels = read_labels(model.file(CONFIG_FILE), model=model.manifest.name)
+        self.form = read_form(model.file(CONFIG_FILE), model=model.manifest.name)
         self._model = PairModel(model, threads=threads, cut="only_first")
         self.name = self._model.name
         width = self._model.output_shape[-1]
@@ -53,20 +76,30 @@ class EntailmentModel:
             )
         self._batch_texts_max = batch_texts_max
 
-    def relations(self, premise: str, hypotheses: Sequence[str]) -> list[Relation]:
-        """Return the relation of each hypothesis; raise InvalidArgument for one that leaves no room for a premise."""
-        found: list[Relation] = []
-        for start in range(0, len(hypotheses), self._batch_texts_max):
-            batch = hypotheses[start : start + self._batch_texts_max]
+    def relations(
+        self, premises: Sequence[str], hypotheses: Sequence[str], *, question: str = ""
+    ) -> list[Relation]:
+        """Return the relation of each hypothesis to the first premise, then to the next one, and so on.
+
+        Raise InvalidArgument for a hypothesis that leaves no room for a premise.
+        """
+        pairs = [
+            (premise, self.form.filled(question, hypothesis)) for premise in premises for hypothesis in hypotheses
+        ]
+        # Of similar length: a batch is padded to its longest pair.
+        order = sorted(range(len(pairs)), key=lambda place: len(pairs[place][0]) + len(pairs[place][1]))
+        found: dict[int, Relation] = {}
+        for start in range(0, len(pairs), self._batch_texts_max):
+            batch = order[start : start + self._batch_texts_max]
             try:
-                logits = self._model.logits([(premise, hypothesis) for hypothesis in batch])
+                logits = self._model.logits([pairs[place] for place in batch])
             except ValueError as error:
                 raise InvalidArgument(
                     f"a hypothesis leaves no room for the premise: {self.name} reads {self._model.token_limit} tokens "
                     "of both together; send shorter ones", field="hypotheses",
                 ) from error
-            found += [self._relation(row) for row in _softmax(logits)]
-        return found
+            found.update(zip(batch, map(self._relation, _softmax(logits)), strict=True))
+        return [found[place] for place in range(len(pairs))]
 
     def _relation(self, probabilities: FloatArray) -> Relation:
         by_label = dict(zip(self.labels, map(float, probabilities), strict=True))
@@ -88,6 +121,22 @@ def read_labels(path: Path, *, model: str) -> tuple[str, ...]:
             "entailment and not_entailment, in the order of the model", model=model,
         )
     return labels
+
+
+def read_form(path: Path, *, model: str) -> Form:
+    """Return the form that the model's own configuration tells; ModelInvalid where it tells one that cannot be."""
+    told: Any = json.loads(path.read_text(encoding="utf-8")).get(READER_KEY)
+    if told is None:
+        return Form()
+    if not (
+        isinstance(told, dict) and isinstance(hypothesis := told.get("hypothesis"), str) and "{sentence}" in hypothesis
+        and isinstance(window_tokens := told.get("window_tokens"), int) and window_tokens > 0
+    ):
+        raise ModelInvalid(
+            f'{path} has {READER_KEY}: {json.dumps(told)}; it has to be an object like {{"hypothesis": "{{question}} '
+            '{sentence}", "window_tokens": 128}', model=model,
+        )
+    return Form(hypothesis, window_tokens)
 
 
 def _softmax(logits: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -87,7 +88,8 @@ class EntailmentExecutor(BoundedExecutor):
         self.model = model
 
     async def relations(
-        self, premise: str, hypotheses: Sequence[str], *, tenant: str = ""
+        self, premises: Sequence[str], hypotheses: Sequence[str], *, question: str = "", tenant: str = ""
     ) -> list[Relation]:
-        """Return what the premise is to each hypothesis; ResourceExhausted at once when too many requests wait."""
-        return await self.run(self.model.relations, premise, hypotheses, tenant=tenant, cost=len(hypotheses))
+        """Return what each premise is to each hypothesis; ResourceExhausted at once when too many requests wait."""
+        work = partial(self.model.relations, premises, hypotheses, question=question)
+        return await self.run(work, tenant=tenant, cost=len(premises) * len(hypotheses))

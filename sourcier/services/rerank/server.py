@@ -17,6 +17,9 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 HYPOTHESES_MAX = 32
+PREMISES_MAX = 64
+PAIRS_MAX = 256
+QUESTION_CHARACTERS_MAX = 2_000
 PREMISE_CHARACTERS_MAX = 100_000
 HYPOTHESIS_CHARACTERS_MAX = 10_000
 
@@ -53,19 +56,14 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
                 "no entailment model is configured; fetch one with `sourcier models fetch --kind entailment`, and name "
                 "it with SOURCIER_RERANK_ENTAILMENT_MODEL"
             )
-        hypotheses = list(request.hypotheses)
-        require(bool(request.premise.strip()), "premise is empty; send the text that is taken for true",
-                field="premise")
-        require(len(request.premise) <= PREMISE_CHARACTERS_MAX,
-                f"premise has {len(request.premise):,} characters; send {PREMISE_CHARACTERS_MAX:,} at most",
-                field="premise")
-        require(0 < len(hypotheses) <= HYPOTHESES_MAX, f"{len(hypotheses)} hypotheses; send 1 to {HYPOTHESES_MAX}",
-                field="hypotheses")
-        for place, hypothesis in enumerate(hypotheses):
-            require(bool(hypothesis.strip()) and len(hypothesis) <= HYPOTHESIS_CHARACTERS_MAX,
-                    f"hypotheses[{place}] has {len(hypothesis):,} characters; send 1 to "
-                    f"{HYPOTHESIS_CHARACTERS_MAX:,}, not white space alone", field=f"hypotheses[{place}]")
-        relations = await self._entailment.relations(request.premise, hypotheses, tenant=tenant_of(context))
+        premises = _checked_premises(request)
+        hypotheses = _checked_hypotheses(request, premises=len(premises))
+        require(len(request.question) <= QUESTION_CHARACTERS_MAX,
+                f"question has {len(request.question):,} characters; send {QUESTION_CHARACTERS_MAX:,} at most",
+                field="question")
+        relations = await self._entailment.relations(
+            premises, hypotheses, question=request.question, tenant=tenant_of(context)
+        )
         return rerank_pb2.EntailResponse(
             entailments=[
                 rerank_pb2.Entailment(
@@ -104,4 +102,32 @@ class RerankServer(rerank_pb2_grpc.RerankServiceServicer):
             ranker=self._ranker.name, revision=self._ranker.revision, candidates_max=self._candidates_max,
             reads_text=self._ranker.reads_text, reads_codes=self._ranker.reads_codes,
             entailment_model="" if self._entailment is None else self._entailment.model.name,
+            entailment_window_tokens=0 if self._entailment is None else self._entailment.model.form.window_tokens,
         )
+
+
+def _checked_premises(request: rerank_pb2.EntailRequest) -> list[str]:
+    several = list(request.premises)
+    require(not several or not request.premise, "premise and premises are both given; send one of the two",
+            field="premises")
+    require(len(several) <= PREMISES_MAX, f"{len(several)} premises; send {PREMISES_MAX} at most", field="premises")
+    named = [(f"premises[{place}]", text) for place, text in enumerate(several)] or [("premise", request.premise)]
+    for field, text in named:
+        require(bool(text.strip()), f"{field} is empty; send the text that is taken for true", field=field)
+        require(len(text) <= PREMISE_CHARACTERS_MAX,
+                f"{field} has {len(text):,} characters; send {PREMISE_CHARACTERS_MAX:,} at most", field=field)
+    return [text for _, text in named]
+
+
+def _checked_hypotheses(request: rerank_pb2.EntailRequest, *, premises: int) -> list[str]:
+    hypotheses = list(request.hypotheses)
+    require(0 < len(hypotheses) <= HYPOTHESES_MAX, f"{len(hypotheses)} hypotheses; send 1 to {HYPOTHESES_MAX}",
+            field="hypotheses")
+    require(premises * len(hypotheses) <= PAIRS_MAX,
+            f"{premises} premises with {len(hypotheses)} hypotheses are {premises * len(hypotheses)} pairs; send "
+            f"{PAIRS_MAX} at most", field="hypotheses")
+    for place, hypothesis in enumerate(hypotheses):
+        require(bool(hypothesis.strip()) and len(hypothesis) <= HYPOTHESIS_CHARACTERS_MAX,
+                f"hypotheses[{place}] has {len(hypothesis):,} characters; send 1 to "
+                f"{HYPOTHESIS_CHARACTERS_MAX:,}, not white space alone", field=f"hypotheses[{place}]")
+    return hypotheses

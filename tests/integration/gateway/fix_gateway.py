@@ -108,6 +108,8 @@ class Scenario:
     scorings: list[generate_pb2.ScoreRequest] = field(default_factory=list)
     entailment_model: str = ""
     entailed: Callable[[str, str], float] = lambda premise, hypothesis: 0.9
+    relations: Callable[[str, str, str], tuple[float, float]] | None = None
+    """Of window, sentence and question: the probabilities that it says it, and the contrary; a reader then."""
     entail_error: ServiceError | None = None
     hang: bool = False
     """The language model stops talking after its deltas."""
@@ -188,13 +190,21 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
     async def Describe(self, request: Any, context: Any) -> Any:
         """Name the models."""
         return rerank_pb2.DescribeResponse(
-            ranker=self._scenario.ranker, entailment_model=self._scenario.entailment_model
+            ranker=self._scenario.ranker, entailment_model=self._scenario.entailment_model,
+            entailment_window_tokens=0 if self._scenario.relations is None else 128,
         )
 
     async def Entail(self, request: Any, context: Any) -> Any:
         """Say what the scenario says of premise and hypothesis."""
         if self._scenario.entail_error is not None:
             raise self._scenario.entail_error
+        if self._scenario.relations is not None:
+            told = [self._scenario.relations(window, hypothesis, request.question)
+                    for window in request.premises for hypothesis in request.hypotheses]
+            return rerank_pb2.EntailResponse(model=self._scenario.entailment_model, entailments=[
+                rerank_pb2.Entailment(entailment=says, neutral=1 - says - denies, contradiction=denies)
+                for says, denies in told
+            ])
         return rerank_pb2.EntailResponse(model=self._scenario.entailment_model, entailments=[
             rerank_pb2.Entailment(entailment=self._scenario.entailed(request.premise, hypothesis))
             for hypothesis in request.hypotheses
@@ -516,7 +526,7 @@ async def gateway(
                     by_tools=ToolAnswerer(retriever, peers, Marking("secret"), opinions, assessor),
                     analyser=Analyser(peers, database, seconds_max=configured.analyse_seconds_max),
                     assessor=assessor, prefers_in_force=configured.prefer_in_force,
-                    extracts=configured.extracts,
+                    extracts=configured.extracts, in_parts=configured.answer_in_parts,
                 ),
                 Rewriter(peers, seconds_max=configured.rewrite_seconds_max), database, configured.dialogue,
             )

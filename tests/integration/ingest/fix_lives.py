@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.forking import Forker, Run
+
 ROOT = Path(__file__).parents[3]
+Life = Callable[..., AbstractAsyncContextManager[Run]]
 
 
-@asynccontextmanager
-async def life(
-    program: str, given: Mapping[str, object], *, faults: str = ""
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a module of `tests.integration.ingest` in a process, which is killed at the end if it still lives."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", f"tests.integration.ingest.{program}", json.dumps(given), cwd=ROOT,
-        env=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+@pytest.fixture(scope="session")
+def lives() -> Iterator[Forker]:
+    """Return what forks services, whose modules it has imported."""
+    forker = Forker("tests.integration.ingest.fix_pipeline")
+    yield forker
+    forker.close()
+
+
+@pytest.fixture
+def life(lives: Forker) -> Life:
+    """Return what runs a module of `tests.integration.ingest` in a process, killed at the end if it still lives."""
+
+    @asynccontextmanager
+    async def begun(program: str, given: Mapping[str, object], *, faults: str = "") -> AsyncIterator[Run]:
+        run = await lives.begin(
+            f"tests.integration.ingest.{program}", json.dumps(given), cwd=ROOT,
+            environment=os.environ | {"SOURCIER_FAILPOINTS": faults, "PYTHONPATH": str(ROOT)},
+        )
+        try:
+            yield run
+        finally:
+            if run.returncode is None:
+                run.kill()
+            await run.wait()
+
+    return begun

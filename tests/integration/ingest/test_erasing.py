@@ -26,7 +26,7 @@ from sourcier.services.index.erasure.erasures import Erasure, Trace
 from sourcier.services.ingest.erasing.traces import Traces
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_lives import life
+from tests.integration.ingest.fix_lives import Life
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline, header
 from tests.waiting import eventually
 
@@ -235,7 +235,7 @@ async def test_what_was_under_way_does_not_come_back(serve: Serve) -> None:
 
 @pytest.mark.timeout(300)
 async def test_an_erasure_that_is_killed_at_each_step_goes_on(
-    serve: Serve, database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket
+    serve: Serve, database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket, life: Life
 ) -> None:
     given = {
         "database_url": database_url, "nats_url": nats_url, "prefix": subject_prefix,

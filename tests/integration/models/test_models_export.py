@@ -111,6 +111,24 @@ def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Path, fetch: F
     assert model.manifest.token_limit == 128
 
 
+def test_the_readers_weights_on_the_embedding_model_give_the_logits_of_pytorch(
+    tiny: Path, e5_base: Model, tmp_path: Path
+) -> None:
+    trained, weights, built = tiny / "reader", tmp_path / "reader.safetensors", tmp_path / "reader"
+    run_export("sourcier.models.exports.reader", "--pack", str(trained), "--target", str(weights))
+    base = e5_base.variant("fp32").parent
+    run_export("sourcier.models.exports.reader", str(weights), "--base", str(base), "--target", str(built))
+    expected = np.load(trained / "expected.npz")
+    # Seven bits for each weight: rounding moves a logit by hundredths, a layer at the wrong place by whole ones.
+    found = onnx_outputs(built / "model.int8.onnx", expected["ids"])
+    np.testing.assert_allclose(found, expected["outputs"], atol=0.15)
+    assert np.ptp(expected["outputs"]) > 0.5
+    config = json.loads((built / "config.json").read_text("utf-8"))
+    assert config["sourcier_reader"]["hypothesis"] == "{question} {sentence}"
+    # The packed file holds the one layer that was fitted, and no vocabulary.
+    assert weights.stat().st_size < 200_000
+
+
 def test_a_model_without_such_labels_is_not_taken_for_one(tiny: Path, tmp_path: Path) -> None:
     arguments = ["--kind", "entailment", "--from", str(tiny / "cross-encoder"), "test/tiny-nli"]
     done = subprocess.run([sys.executable, "-m", "sourcier.models", "--root", str(tmp_path / "store"), "fetch",

@@ -28,6 +28,7 @@ def main(parent: Path) -> None:
     # In one process: PyTorch and transformers take longer to import than all of the models to make.
     for kind, build in builders.items():
         save_model(build, parent / kind)
+    save_reader(parent / "embedding", parent / "reader")
 
 
 def save_model(build: Callable[[dict[str, Any]], Any], folder: Path) -> None:
@@ -86,6 +87,35 @@ def embedding(settings: dict[str, Any]) -> Any:
             # Trained ones differ; as they begin, all zero, the exporter would make one constant of them.
             torch.nn.init.normal_(parameter, std=0.1)
     return model
+
+
+def save_reader(base: Path, folder: Path) -> None:
+    """Write what training the reader leaves: the embedding model with another last layer, and a head."""
+    import json
+
+    import torch
+    from safetensors.torch import save_file
+    from transformers import XLMRobertaModel
+
+    torch.manual_seed(11)
+    folder.mkdir()
+    encoder: Any = XLMRobertaModel.from_pretrained(base, add_pooling_layer=False).eval()
+    with torch.no_grad():
+        for parameter in encoder.encoder.layer[1].parameters():
+            parameter += torch.randn_like(parameter) * 0.2
+    head = {"pooler.dense.weight": torch.randn(64, 64) * 0.3, "pooler.dense.bias": torch.randn(64),
+            "classifier.weight": torch.randn(3, 64), "classifier.bias": torch.randn(3)}
+    state = {f"bert.{name}": tensor.contiguous() for name, tensor in encoder.state_dict().items()} | head
+    save_file(state, folder / "model.safetensors")
+    labels = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    asked = {"hypothesis": "{question} {sentence}", "window_tokens": 160, "frozen_layers": 1}
+    (folder / "config.json").write_text(json.dumps({"id2label": labels, "sourcier_reader": asked}), "utf-8")
+    ids = np.load(base / "expected.npz")["ids"]
+    with torch.no_grad():
+        first = encoder(input_ids=torch.tensor([ids])).last_hidden_state[:, 0]
+        pooled = torch.tanh(first @ head["pooler.dense.weight"].T + head["pooler.dense.bias"])
+        logits = pooled @ head["classifier.weight"].T + head["classifier.bias"]
+    np.savez(folder / "expected.npz", ids=ids, outputs=logits.numpy())
 
 
 def language(settings: dict[str, Any]) -> Any:

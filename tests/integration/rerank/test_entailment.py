@@ -19,7 +19,13 @@ from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.models.store import Manifest, ModelFile, file_sha256, manifest_to_json
 from sourcier.services.rerank.__main__ import open_entailment, open_ranker
 from sourcier.services.rerank.executor import RankExecutor
-from sourcier.services.rerank.server import HYPOTHESES_MAX, RerankServer
+from sourcier.services.rerank.server import (
+    HYPOTHESES_MAX,
+    PAIRS_MAX,
+    PREMISES_MAX,
+    QUESTION_CHARACTERS_MAX,
+    RerankServer,
+)
 from sourcier.services.rerank.settings import RerankSettings
 from tests.integration.rerank import tiny_onnx
 from tests.integration.rerank.test_cross_encoder import INPUTS, NODES, save_tokenizer
@@ -41,12 +47,18 @@ GRAPH = tiny_onnx.model(
 LABELS = {"0": "contradiction", "1": "neutral", "2": "entailment"}
 
 
-def store_model(root: Path, *, labels: Any = LABELS, kind: Any = "entailment", graph: bytes = GRAPH) -> RerankSettings:
+READER = {"hypothesis": "{question} {sentence}", "window_tokens": 10}
+
+
+def store_model(
+    root: Path, *, labels: Any = LABELS, kind: Any = "entailment", graph: bytes = GRAPH, reader: Any = None
+) -> RerankSettings:
     """Put an entailment model into a model store; return the settings that name it."""
     folder = root / NAME
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(graph)
-    (folder / "config.json").write_text(json.dumps({} if labels is None else {"id2label": labels}))
+    config = ({} if labels is None else {"id2label": labels}) | ({} if reader is None else {"sourcier_reader": reader})
+    (folder / "config.json").write_text(json.dumps(config))
     save_tokenizer(folder)
     files = {path.name: ModelFile(file_sha256(path), path.stat().st_size) for path in folder.iterdir()}
     manifest = Manifest(
@@ -78,9 +90,12 @@ async def serving(settings: RerankSettings) -> AsyncIterator[Any]:
 
 
 async def entail(stub: Any, premise: str, hypotheses: Sequence[str]) -> rerank_pb2.EntailResponse:
+    return await asked(stub, rerank_pb2.EntailRequest(premise=premise, hypotheses=hypotheses))
+
+
+async def asked(stub: Any, request: rerank_pb2.EntailRequest) -> rerank_pb2.EntailResponse:
     response: rerank_pb2.EntailResponse = await channels.call(
-        stub.Entail, rerank_pb2.EntailRequest(premise=premise, hypotheses=hypotheses), peer="rerank", tenant="acme",
-        deadline=Deadline.after(10), cap_seconds=10,
+        stub.Entail, request, peer="rerank", tenant="acme", deadline=Deadline.after(10), cap_seconds=10,
     )
     return response
 
@@ -183,3 +198,69 @@ async def test_a_call_that_nobody_waits_for_any_more_is_over(tmp_path: Path) -> 
         call.cancel()
         # The service goes on serving.
         assert (await stub.Entail(request, timeout=10)).model == NAME
+
+
+WINDOWS = ("le pont fut ouvert en automne", "la gare", "le pont")
+
+
+@pytest.mark.parametrize(("reader", "question", "counts"), [
+    # Words of the question count with those of the sentence: the separator, which both texts have, counts 1.
+    (READER, "ouvert", [4, 1, 3]), (READER, "", [3, 1, 3]), (None, "ouvert", [3, 1, 3]),
+    ({"hypothesis": "{sentence}", "window_tokens": 10}, "ouvert", [3, 1, 3]),
+])
+async def test_several_windows_are_read_at_once_with_the_question_where_the_model_wants_it(
+    tmp_path: Path, reader: Any, question: str, counts: list[int]
+) -> None:
+    async with serving(store_model(tmp_path, reader=reader)) as stub:
+        found = await asked(stub, rerank_pb2.EntailRequest(premises=WINDOWS, hypotheses=["le pont"], question=question))
+        described = await stub.Describe(rerank_pb2.DescribeRequest(), timeout=10)
+    assert [each.entailment for each in found.entailments] == [
+        pytest.approx(probabilities(count)[0], abs=1e-6) for count in counts
+    ]
+    assert described.entailment_window_tokens == (0 if reader is None else 10)
+
+
+async def test_each_window_is_read_with_each_sentence_in_the_requests_order_whatever_their_length(
+    tmp_path: Path,
+) -> None:
+    hypotheses = ["le pont fut ouvert", "la", "la gare"]
+    async with serving(store_model(tmp_path, reader=READER)) as stub:
+        together = await asked(stub, rerank_pb2.EntailRequest(premises=WINDOWS, hypotheses=hypotheses))
+        alone = [(await entail(stub, window, [hypothesis])).entailments[0]
+                 for window in WINDOWS for hypothesis in hypotheses]
+    assert [each.entailment for each in together.entailments] == [
+        pytest.approx(each.entailment, abs=1e-6) for each in alone
+    ]
+
+
+async def test_braces_in_texts_are_not_places_of_the_form(tmp_path: Path) -> None:
+    async with serving(store_model(tmp_path, reader=READER)) as stub:
+        found = await asked(stub, rerank_pb2.EntailRequest(
+            premises=["le pont"], hypotheses=["gare {question}"], question="{sentence}"))
+    assert found.entailments[0].entailment == pytest.approx(probabilities(1)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(("request_fields", "field"), [
+    ({"premises": ["pont"], "premise": "pont", "hypotheses": ["pont"]}, "premises"),
+    ({"premises": ["pont", " "], "hypotheses": ["pont"]}, "premises[1]"),
+    ({"premises": ["pont"] * (PREMISES_MAX + 1), "hypotheses": ["pont"]}, "premises"),
+    ({"premises": ["pont"] * PREMISES_MAX, "hypotheses": ["pont"] * (PAIRS_MAX // PREMISES_MAX + 1)}, "hypotheses"),
+    ({"premises": ["pont"], "hypotheses": ["pont"], "question": "x" * (QUESTION_CHARACTERS_MAX + 1)}, "question"),
+])
+async def test_windows_that_cannot_be_read_are_refused_with_their_field(
+    tmp_path: Path, request_fields: Any, field: str
+) -> None:
+    async with serving(store_model(tmp_path, reader=READER)) as stub:
+        with pytest.raises(InvalidArgument) as refused:
+            await asked(stub, rerank_pb2.EntailRequest(**request_fields))
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("reader", [
+    {"hypothesis": "{question}", "window_tokens": 10}, {"hypothesis": "{sentence}", "window_tokens": 0},
+    {"hypothesis": "{sentence}"}, {"window_tokens": 10}, "reader", [],
+])
+async def test_a_reader_whose_form_cannot_be_is_refused(tmp_path: Path, reader: Any) -> None:
+    async with AsyncExitStack() as opened:
+        with pytest.raises(ModelInvalid, match="sourcier_reader"):
+            await open_entailment(store_model(tmp_path, reader=reader), opened, threads=1)

@@ -24,6 +24,7 @@ from sourcier.services.gateway.retrieval.narrowing import Closeness
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
 from sourcier.services.gateway.retrieval.retriever import Candidates, Mode, Query, Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.documents.titles import DocumentTitle
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
@@ -151,6 +152,10 @@ class FakeRetriever(Retriever):
         if self.error is not None:
             raise self.error
         return Candidates(list(self.results), EMBEDDING, ())
+
+    async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
+        """Return no document."""
+        return []
 
     async def times(
         self, document_ids: Sequence[str], *, tenant: str, deadline: Deadline

@@ -14,9 +14,12 @@ tried again, and tell by a group which it was.
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -40,6 +43,8 @@ RUN_TIME = {
     ],
 }
 """Values for the names out of which a call makes its pattern at run time."""
+KNOWN = "patterns/linear"
+"""Where pytest keeps the digests of the patterns that are known to be linear."""
 FEW = 8
 STEPS_MAX = 200_000
 """Of a text of some thousands of characters; none of the code's patterns comes near."""
@@ -54,12 +59,29 @@ def _deep() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
-def test_no_pattern_takes_more_than_linear_time() -> None:
+def test_no_pattern_takes_more_than_linear_time(pytestconfig: pytest.Config) -> None:
     found, unknown = uses(modules(), RUN_TIME)
     assert not unknown, "say in RUN_TIME what these patterns are made of"
     assert len(found) > 100
-    offenders = [f"{use.where} ({use.way}): {attack}" for use in found if (attack := offence(use)) is not None]
+    known = _known(pytestconfig)
+    offenders = [f"{use.where} ({use.way}): {attack}" for use in found
+                 if digest(use) not in known and (attack := offence(use)) is not None]
     assert not offenders, "\n".join(offenders)
+    if pytestconfig.pluginmanager.hasplugin("cacheprovider"):
+        pytestconfig.cache.set(KNOWN, [digest(use) for use in found])
+
+
+def _known(config: pytest.Config) -> set[str]:
+    """Return the digests of what an earlier run found linear; counting all of it takes half a minute."""
+    return set(config.cache.get(KNOWN, [])) if config.pluginmanager.hasplugin("cacheprovider") else set()
+
+
+def test_what_is_known_of_a_pattern_is_forgotten_when_anything_of_it_changes() -> None:
+    use = Use("here", re.compile("a+"), SEARCH)
+    assert digest(use) == digest(Use("there", re.compile("a+"), SEARCH))
+    others = [Use("here", re.compile("a+", re.IGNORECASE), SEARCH), Use("here", re.compile("a+"), MATCH),
+              Use("here", re.compile("a*"), SEARCH), Use("here", re.compile(b"a+"), SEARCH)]
+    assert digest(use) not in set(map(digest, others))
 
 
 def test_no_module_hides_its_patterns() -> None:
@@ -102,6 +124,17 @@ def test_steps_are_those_of_re(source: str, text: str) -> None:
     assert stepped.spans(text) == [match.span() for match in pattern.finditer(text)]
     assert stepped.match(text) == (match.end() if (match := pattern.match(text)) else None)
     assert stepped.fullmatch(text) == (match.end() if (match := pattern.fullmatch(text)) else None)
+
+
+def digest(use: Use) -> str:
+    """Return a name for all that decides whether a pattern is linear: itself, how it is used, and what counts it."""
+    return hashlib.sha256(repr((use.pattern.pattern, use.pattern.flags, use.way, _counted_by())).encode()).hexdigest()
+
+
+@cache
+def _counted_by() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(sys.version.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def offence(use: Use) -> Attack | None:

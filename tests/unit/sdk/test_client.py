@@ -249,7 +249,7 @@ async def test_a_watch_that_finds_nobody_says_so_at_once() -> None:
             await client.wait_for_job("job-1")
 
 
-@pytest.mark.usefixtures("short_pauses")
+@pytest.mark.usefixtures("short_pauses", "pauses")
 async def test_a_watch_waits_for_a_gateway_that_was_there_when_the_document_was_sent(
     client: Client, gateway: FakeGateway
 ) -> None:

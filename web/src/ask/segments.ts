@@ -47,6 +47,7 @@ export function toneOf(support: Support): Tone {
     case Support.SAME_WORDING:
     case Support.JUDGED:
     case Support.ENTAILED:
+    case Support.READ:
       return "good";
     case Support.CITED:
     case Support.UNSPECIFIED:
@@ -54,6 +55,7 @@ export function toneOf(support: Support): Tone {
     case Support.NAME_ABSENT:
     case Support.NEGATION_ADDED:
     case Support.NOT_CONFIRMED:
+    case Support.NOT_TOLD:
       return "doubtful";
     default:
       return "bad";

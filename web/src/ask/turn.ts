@@ -7,7 +7,7 @@ import { MessageState, Rating } from "../gen/sourcier/gateway/v1/conversation_pb
 export type TurnState = "waiting" | "running" | "finished" | "failed" | "lost";
 
 export interface Step {
-  kind: "rewritten" | "analysed" | "searching" | "retrieved" | "reading" | "narrowed" | "degraded" | "writing";
+  kind: "rewritten" | "analysed" | "parts" | "searching" | "retrieved" | "reading" | "narrowed" | "degraded" | "writing";
   text: string;
   count: number;
 }
@@ -87,6 +87,9 @@ export function apply(turn: Turn, event: AskEvent): Turn {
       break;
     case "analysed":
       step("analysed", what.value.question);
+      break;
+    case "decomposed":
+      step("parts", what.value.message);
       break;
     case "narrowed":
       step("narrowed", what.value.message);

@@ -90,6 +90,8 @@ export const english: Words = {
     [Support.CITED]: "Cited by the model, not compared",
     [Support.JUDGED]: "Uses the passage’s words, confirmed by the model",
     [Support.ENTAILED]: "The passage says so",
+    [Support.READ]: "The passage’s words, and the reading model finds their meaning",
+    [Support.NOT_TOLD]: "The passage’s words, but the reading model does not find the sentence there",
     [Support.NAME_ABSENT]: "A name is not in the passage",
     [Support.NEGATION_ADDED]: "The sentence denies what the passage does not",
     [Support.FIGURE_ABSENT]: "A figure is not in the passage",

@@ -89,6 +89,8 @@ export const french = {
     [Support.CITED]: "Citée par le modèle, non comparée",
     [Support.JUDGED]: "Reprend le passage, confirmée par le modèle",
     [Support.ENTAILED]: "Le passage le dit",
+    [Support.READ]: "Mots du passage, et sens retrouvé par le modèle de lecture",
+    [Support.NOT_TOLD]: "Mots du passage, mais le modèle de lecture n’y retrouve pas la phrase",
     [Support.NAME_ABSENT]: "Un nom n’est pas dans le passage",
     [Support.NEGATION_ADDED]: "La phrase nie ce que le passage ne nie pas",
     [Support.FIGURE_ABSENT]: "Un chiffre n’est pas dans le passage",

@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, pstdev
 
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.evidence.wording import Wording
+from sourcier.services.index.acronyms.asking import Expansion
 from sourcier.services.index.language import figures, names
 from sourcier.services.index.language.recognition import recognise
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.search.question_terms import Term
+from sourcier.services.index.slips.choosing import Respelling
 
 PEERS_MAX = 9
 """Passages behind the best one that its lead in full text is measured over."""
@@ -151,7 +154,8 @@ def signs_of(
 
     `background` is late interaction of the question with texts about anything at all; nothing where it ranked nothing.
     """
-    read = [_Read(entry) for entry in ranked[:given]]
+    named = frozenset(name.lower() for name in names.names(question))
+    read = [_Read(entry, named) for entry in ranked[:given]]
     scores = sorted((entry.late_interaction for entry in ranked if entry.late_interaction is not None), reverse=True)
     similarities = sorted(
         (entry.found.similarity for entry in ranked if entry.found.similarity is not None), reverse=True
@@ -178,13 +182,15 @@ def signs_of(
 class _Read:
     """A passage given to the model, read for its words."""
 
-    def __init__(self, entry: RankedPassage) -> None:
+    def __init__(self, entry: RankedPassage, named: AbstractSet[str]) -> None:
+        """Read it; `named` are the question's names, which are never held as another one."""
         passage = entry.passage
         context = "\n".join((passage.title, *passage.heading_path))
         self.text = f"{context}\n{passage.text}"
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
-        # What has an acronym's long form has the acronym, and the other way round.
-        equal = entry.found.expansions
+        # What has an acronym's long form has the acronym, and the other way round; and what was meant by a slip, it.
+        meant = (each for each in entry.found.respellings if named.isdisjoint(each.written.split(" ")))
+        equal: tuple[Expansion | Respelling, ...] = (*entry.found.expansions, *meant)
         windows = [first | second for first, second in pairwise(pieces)] or pieces
         self.windows = [
             window.union(*(each.own for each in equal if each.is_held_by(window))) for window in windows

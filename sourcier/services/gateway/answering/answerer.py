@@ -11,11 +11,12 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering import computed
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
+from sourcier.services.gateway.answering.by_parts.answering import PartsAnswerer
 from sourcier.services.gateway.answering.in_force import InForce, in_force
 from sourcier.services.gateway.answering.options import AnswerOptions, refuse
 from sourcier.services.gateway.answering.whole_collection import answer_of_collection
 from sourcier.services.gateway.answering.writing import Writer
-from sourcier.services.gateway.events import Event, Finished, Outcome, Searching, Started, Token, Usage
+from sourcier.services.gateway.events import Degradation, Event, Finished, Outcome, Searching, Started, Token, Usage
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.modes import AnswerMode
 from sourcier.services.gateway.peers.services import Peers
@@ -46,8 +47,9 @@ class Answerer:
     def __init__(
         self, retriever: Retriever, peers: Peers, marking: Marking, direct: DirectAnswers | None = None,
         opinions: Opinions | None = None, *, by_tools: OtherMode | None = None, analyser: Analyser | None = None,
-        assessor: Assessor | None = None, prefers_in_force: bool = True, extracts: bool = True,
+        assessor: Assessor | None = None, prefers_in_force: bool = True, extracts: bool = True, in_parts: bool = True,
     ) -> None:
+        self._parts = PartsAnswerer(retriever, self._by_search) if in_parts else None
         self._extracts = extracts
         self._prefers_in_force = prefers_in_force
         self._opinions = opinions
@@ -104,9 +106,19 @@ class Answerer:
         if by_tools is None and analyser is not None:
             yield Searching(query.question, messages.searching)
         # The answer is in the language of the question that was asked, whatever an analysis made of it.
+        parts = None
+        if self._parts is not None and by_tools is None and analyser is None:
+            parts = await self._parts.parts(query, deadline=deadline)
+            if isinstance(parts, Degradation):
+                yield parts
+                parts = None
         answered = (
-            self._by_search(query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
-            if by_tools is None
+            self._parts.answer(
+                parts, query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline
+            ) if self._parts is not None and parts is not None
+            else self._by_search(
+                query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline
+            ) if by_tools is None
             else by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
         )
         async with aclosing(answered) as events:

@@ -7,18 +7,19 @@ notes de frais par mois ? » is not. What is not taken is searched for, as any o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
 from sourcier.services.index.language.stop_words import fold_in_place
-from sourcier.services.index.times.dates import dates_in
+from sourcier.services.index.times.dates import Dated, dates_in
 from sourcier.services.index.times.periods import Period
 
 QUESTION_CHARACTERS_MAX = 200
 
 _EVERYTHING = r"documents?|fichiers?|textes?|files?|docs?"
-_KINDS = (
+KINDS = (
     r"notes? de service|notes? d['’ ]information|notes? internes?|notes?|circulaires?|avenants?|accords?|"
     r"comptes?[- ]rendus?|proces[- ]verba(?:l|ux)|pv|procedures?|fiches?|rapports?|deliberations?|arretes?|contrats?|"
     r"conventions?|reglements?|chartes?|guides?|notices?|instructions?|protocoles?|factures?|devis|avis|courriers?|"
@@ -44,7 +45,7 @@ _ORDER = (
 )
 _ALL = r"(?:tous |toutes |all )?(?:les |des |l['’]ensemble des |la |le |the |of the )?"
 _WHEN = r"(?:de (?:l['’]annee )?|en |dates? de |dated |from |in |of |du |du mois de )?<date>"
-_KIND = rf"(?P<kind>{_KINDS}|{_EVERYTHING})"
+_KIND = rf"(?P<kind>{KINDS}|{_EVERYTHING})"
 _TAIL = rf"(?: {_THERE})?(?: {_WHEN})?(?: {_THERE})?(?: {_WHERE})?"
 _COUNT = re.compile(
     rf"(?:combien (?:{_THERE} )?(?:de |d['’])?|quel est le nombre (?:total )?(?:de |d['’])|how many ){_KIND}{_TAIL}"
@@ -63,6 +64,36 @@ _OLDEST = re.compile(
     rf"(?:(?:premier |premiere |plus ancien |plus ancienne |oldest |first )?{_KIND}"
     rf"(?: (?:le |la )plus ancien(?:ne)?)?){_TAIL}"
 )
+_SPEAKS = (
+    r"(?:parlent|parle|traitent|traite|mentionnent|mentionne|evoquent|evoque|concernent|concerne|abordent|aborde|citent|"
+    r"portent|talk|talks|speak|speaks|mention|mentions|deal|deals|discuss|discusses|concern|concerns|cover|covers)"
+)
+_OF = r"(?:de la |de l['’]|du |des |de |d['’]|sur |avec |about |of |on |with )?"
+_ARTICLE = r"(?:la |le |les |l['’]|un |une |the |a )?"
+_ABOUT_ALL = re.compile(
+    rf"(?:(?:quels|quelles|what|which) {_KIND}|"
+    rf"(?:combien (?:de |d['’])|how many ){_KIND.replace('kind', 'counted')}|"
+    rf"(?:liste[rz]?|donne[rz]?(?:-moi)?|list|show) {_ALL}{_KIND.replace('kind', 'listed')} (?:qui|that|which)) "
+    rf"{_SPEAKS} "
+    rf"{_OF}{_ARTICLE}(?P<subject>\S.*)"
+)
+_WHAT_IS_THERE = re.compile(
+    r"(?:qu['’](?:est-ce qu['’](?:il y a|on a)|y a-t-il|a-t-on|avons-nous|avez-vous|est-ce que vous avez|as-tu)|"
+    r"que trouve-t-on|what (?:is there|do (?:you|we) have))(?: (?:dans (?:la |le |les )?(?:base|corpus|collection|"
+    rf"documents?)|comme documents?))? (?:sur |concernant |about |on |(?:a propos|au sujet) d(?:e |u |es |['’]))"
+    rf"{_ARTICLE}(?P<subject>\S.*)"
+)
+_IN_WHICH = re.compile(
+    rf"(?:dans (?:quels|quelles) {_KIND} (?:parle-t-on|est-il question|est-il fait mention|trouve-t-on|evoque-t-on) |"
+    rf"in which {_KIND.replace('kind', 'listed')} is there anything ){_OF}{_ARTICLE}(?P<subject>\S.*)"
+)
+_SUMMARY = re.compile(
+    r"(?:(?:peux-tu |pouvez-vous |pourriez-vous |can you |please )?(?:me )?(?:(?:resume[rz]?|synthetise[rz]?)(?:-moi)?|"
+    r"(?:fais|faites|donne|donnez)(?:-moi)? (?:un |le )?resume d[eu](?: la| l['’])?|de quoi (?:parle|traite)|"
+    r"summari[sz]e|give me a summary of))\s(?:la |l['’]|les )?(?P<subject>\S.*)"
+)
+SUBJECT_WORDS_MAX = 6
+"""Of what documents speak of: a longer one is a question of its own."""
 _SUPERLATIVE = re.compile(r"\b(?:derniere?|recente?|latest|newest|recent|premiere?|ancien(?:ne)?|oldest|first)\b")
 _ALL_KINDS = re.compile(_EVERYTHING)
 
@@ -74,6 +105,10 @@ class Wanted(Enum):
     LIST = "list"
     LATEST = "latest"
     OLDEST = "oldest"
+    ABOUT = "about"
+    """The documents that speak of something."""
+    SUMMARY = "summary"
+    """What a document says, section by section."""
 
 
 _FORMS = (
@@ -92,6 +127,8 @@ class CollectionQuestion:
     """As it was asked, in the plural or not; empty for documents of any kind."""
     period: Period | None = None
     """The time that the documents have to be of."""
+    subject: str = ""
+    """What they have to speak of; empty for anything."""
 
     def is_of_kind(self, name: str) -> bool:
         """Return whether a document's title or name says that it is of this kind."""
@@ -111,6 +148,7 @@ def collection_question(question: str) -> CollectionQuestion | None:
     dates = dates_in(text, years=True)
     if len(dates) > 1:
         return None
+    typed_all = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
     if dates:
         text = f"{text[: dates[0].start]}<date>{text[dates[0].end :]}"
     typed = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
@@ -123,7 +161,30 @@ def collection_question(question: str) -> CollectionQuestion | None:
         return CollectionQuestion(
             wanted, "" if every else typed[match.start("kind") : match.end("kind")], dates[0].period if dates else None
         )
-    return None
+    return _about(typed, plain, dates) or _summary(typed_all, fold_in_place(typed_all))
+
+
+def _about(typed: str, plain: str, dates: Sequence[Dated]) -> CollectionQuestion | None:
+    """Return what « quels documents parlent de X » asks for."""
+    match = _ABOUT_ALL.fullmatch(plain) or _WHAT_IS_THERE.fullmatch(plain) or _IN_WHICH.fullmatch(plain)
+    if match is None or dates:
+        return None
+    subject = typed[match.start("subject") : match.end("subject")]
+    if len(subject.split()) > SUBJECT_WORDS_MAX or "?" in subject:
+        return None
+    groups = match.groupdict()
+    name = next((each for each in ("kind", "counted", "listed") if groups.get(each)), "")
+    kind = typed[match.start(name) : match.end(name)] if name else ""
+    every = not kind or _ALL_KINDS.fullmatch(groups[name]) is not None
+    return CollectionQuestion(Wanted.ABOUT, "" if every else kind, subject=subject)
+
+
+def _summary(typed: str, plain: str) -> CollectionQuestion | None:
+    """Return what « résume ce document » asks for: which document it is, is not known yet."""
+    match = _SUMMARY.fullmatch(plain)
+    if match is None:
+        return None
+    return CollectionQuestion(Wanted.SUMMARY, "", subject=typed[match.start("subject") : match.end("subject")])
 
 
 def _in_singular(text: str) -> str:

@@ -43,6 +43,8 @@ class AnswerOptions:
     """Whether the model analyses the question before the search."""
     extract_answers: bool = False
     """Whether a sure extract that holds the value asked for is the answer, and the model is spared."""
+    writes: bool = True
+    """Whether the language model may write where no rule answers; else nothing is said then."""
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
     """Tells what is planned from what is so by now."""
 

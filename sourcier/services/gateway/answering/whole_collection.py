@@ -13,11 +13,13 @@ from prometheus_client import Counter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.by_parts.summary import asked_about, told_in_sections
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
 from sourcier.services.gateway.prompting.marking import defused, one_line
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.index.documents.holding_words import DOCUMENTS_MAX
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
 from sourcier.services.index.times.periods import Period, dated
 from sourcier.services.index.times.reading import date_outside_text
@@ -45,26 +47,48 @@ async def answer_of_collection(query: Query, retriever: Retriever, *, deadline: 
     A list that cannot be read leaves the question to the search, visibly.
     """
     asked = collection_question(query.question)
-    if asked is None or query.is_narrow:
+    is_summary = asked is not None and asked.wanted is Wanted.SUMMARY
+    if asked is None or (query.is_narrow and not (is_summary and query.names_documents_alone)):
         return None
     try:
         titles = await retriever.titles(query, deadline=deadline)
+        if is_summary:
+            return await _summary(asked, titles, query, retriever, deadline=deadline)
+        holding = await retriever.documents_about(query, asked.subject, deadline=deadline) if asked.subject else None
     except ServiceError as error:
         telemetry.degradations_total.labels("collection", error.reason).inc()
         logger.warning("the list of documents could not be read: %s", error)
         return Degradation("collection", f"{error.message}; the passages alone were searched")
-    if len(titles) > TITLES_MAX:
+    if len(titles) > TITLES_MAX or (holding is not None and len(holding) > DOCUMENTS_MAX):
         reason = f"the collection has over {TITLES_MAX} documents, too many to list; the passages alone were searched"
         telemetry.degradations_total.labels("collection", "TOO_MANY").inc()
         logger.info(reason)
         return Degradation("collection", reason)
-    return await asyncio.to_thread(_said, asked, titles, query)
+    return await asyncio.to_thread(_said, asked, titles, query, holding)
 
 
-def _said(asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query) -> str | None:
+async def _summary(
+    asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query, retriever: Retriever, *,
+    deadline: Deadline,
+) -> str | None:
+    """Return what the sections of the document that is asked about say; None where no single one is named."""
+    named = await asyncio.to_thread(asked_about, asked.subject, titles, query.filters.document_ids)
+    if named is None:
+        return None
+    chunks = await retriever.chunks(query, str(named.title.document_id), deadline=deadline)
+    text = await asyncio.to_thread(told_in_sections, named, chunks, language=query.language)
+    if text is not None:
+        collection_answers_total.labels(asked.wanted.value).inc()
+    return text
+
+
+def _said(
+    asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query, holding: frozenset[str] | None = None
+) -> str | None:
     of_kind = [
         _Found(each, _period(each))
         for each in titles if asked.is_of_kind(f"{each.title} {each.filename}")
+        and (holding is None or str(each.document_id) in holding)
     ]
     wanted_period = asked.period
     found = of_kind if wanted_period is None else [
@@ -131,6 +155,7 @@ class _Words:
 
     all_of: str
     of_kind: str
+    of_subject: str
     of_time: str
     of_all: str
     more: str
@@ -146,6 +171,8 @@ class _Words:
     ) -> str:
         """Return how many there are of the kind and time that were asked for, and out of how many."""
         kind = self.of_kind.format(kind=asked.kind) if asked.kind else ""
+        if asked.subject:
+            kind += self.of_subject.format(subject=defused(one_line(asked.subject)))
         time = self.of_time.format(time=asked.period.text(language=language)) if asked.period is not None else ""
         plural = "s" if count > 1 else ""
         return self.all_of.format(
@@ -157,6 +184,7 @@ class _Words:
 _FRENCH = _Words(
     all_of="La collection « {collection} » contient {count} document{s}{kind}{time}{total}",
     of_kind=" dont le titre ou le nom dit « {kind} »",
+    of_subject=" dont un passage a tous les mots de « {subject} »",
     of_time=", de {time}",
     of_all=", sur {total} en tout",
     more="- … et {count} autres",
@@ -170,6 +198,7 @@ _FRENCH = _Words(
 _ENGLISH = _Words(
     all_of="The collection “{collection}” holds {count} document{s}{kind}{time}{total}",
     of_kind=" whose title or name says “{kind}”",
+    of_subject=" of which a passage has all words of “{subject}”",
     of_time=", of {time}",
     of_all=", out of {total}",
     more="- … and {count} more",

@@ -82,7 +82,7 @@ class Writer:
         )
         self._opinion = None if opinions is None else opinions.open(
             self._prompt, self._passages, language=messages.language, tenant=query.tenant, judge=options.judge,
-            judge_question=options.judge_question,
+            judge_question=options.judge_question, question=query.question,
         )
         self._citer = Citer(
             self._passages, self._scorer, strictness=options.strictness, language=messages.language, deadline=deadline,
@@ -119,6 +119,8 @@ class Writer:
                 yield shown
             if extract is not None and extract.is_answer:
                 return
+        if not self._options.writes:
+            return
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
             assert self._opinion is not None

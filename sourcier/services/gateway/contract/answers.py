@@ -37,6 +37,7 @@ _SUPPORTS = {
     Finding.SUPPORTED: answer_pb2.SUPPORT_SAME_WORDING,
     Finding.UNCHECKED: answer_pb2.SUPPORT_CITED,
     Finding.NOT_CONFIRMED: answer_pb2.SUPPORT_NOT_CONFIRMED,
+    Finding.NOT_TOLD: answer_pb2.SUPPORT_NOT_TOLD,
     Finding.NEGATION_ADDED: answer_pb2.SUPPORT_NEGATION_ADDED,
     Finding.NAME_ABSENT: answer_pb2.SUPPORT_NAME_ABSENT,
     Finding.UNDECIDED: answer_pb2.SUPPORT_UNDECIDED,
@@ -44,7 +45,10 @@ _SUPPORTS = {
     Finding.FIGURE_ABSENT: answer_pb2.SUPPORT_FIGURE_ABSENT,
     Finding.OFF_TOPIC: answer_pb2.SUPPORT_OFF_TOPIC,
 }
-_CONFIRMED = {Basis.JUDGED: answer_pb2.SUPPORT_JUDGED, Basis.ENTAILED: answer_pb2.SUPPORT_ENTAILED}
+_CONFIRMED = {
+    Basis.JUDGED: answer_pb2.SUPPORT_JUDGED, Basis.ENTAILED: answer_pb2.SUPPORT_ENTAILED,
+    Basis.READ: answer_pb2.SUPPORT_READ,
+}
 _IDENTIFIER_PLACES = {
     Place.NONE: answer_pb2.IDENTIFIER_PLACE_UNSPECIFIED,
     Place.BEGINNING: answer_pb2.IDENTIFIER_PLACE_BEGINNING,
@@ -112,6 +116,17 @@ def _fill(message: answer_pb2.AskEvent, event: Event) -> None:
             message.analysed.CopyFrom(_analysed(event))
         case events.Searching(query, text):
             message.searching.CopyFrom(answer_pb2.Searching(query=query, message=text))
+        case events.Decomposed(form, parts, left_out, text):
+            message.decomposed.CopyFrom(answer_pb2.Decomposed(
+                form=form, left_out=left_out, message=text, parts=[
+                    answer_pb2.QuestionPart(label=each.label, question=each.question, document_ids=each.document_ids)
+                    for each in parts
+                ],
+            ))
+        case events.PartAnswered(number, found, markers, (start, end)):
+            message.part_answered.CopyFrom(answer_pb2.PartAnswered(
+                number=number, found=found, markers=markers, text_start=start, text_end=end
+            ))
         case events.Narrowed():
             message.narrowed.CopyFrom(narrowed_message(event))
         case events.Conflict():
@@ -223,6 +238,11 @@ def _explanation(explained: Explanation) -> answer_pb2.Explanation:
                 held=each.held,
             )
             for each in explained.acronyms
+        ], spellings=[
+            answer_pb2.OtherSpelling(
+                written=each.respelling.written, searched=each.respelling.shown, held=each.held
+            )
+            for each in explained.spellings
         ],
     )
 

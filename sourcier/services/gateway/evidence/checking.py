@@ -37,6 +37,8 @@ class Verdict:
     """The figures or names that the passage lacks."""
     basis: Basis = Basis.WORDING
     """Of the finding; another one than wording has its probability for score."""
+    lead: tuple[int, int] | None = None
+    """Where the line stands that a reader was shown above the span: of a list or a table."""
 
 
 class Evidence:

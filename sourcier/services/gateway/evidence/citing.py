@@ -183,7 +183,7 @@ class Citer:
         obeys = self._grounds.obeys(end.sentence)
         sources = [] if obeys else check.sources(cited)
         if sources:
-            sources = await self._confirmed(end.sentence, sources)
+            sources = await self._confirmed(end.sentence, sources, repeated=check.repeated)
             objection = self._objection(end.sentence, sources)
             for event in (
                 self._shown(end, held, sources) if objection is None else self._objected(end, held, sources, objection)
@@ -205,23 +205,39 @@ class Citer:
         self.withheld.append(withheld)
         yield withheld
 
-    async def _confirmed(self, sentence: str, sources: list[Source]) -> list[Source]:
+    async def _confirmed(self, sentence: str, sources: list[Source], *, repeated: bool) -> list[Source]:
         """Return the sources of a sentence as the second opinion leaves them, where one is asked for."""
         if self._opinion is None:
             return sources
         verdicts = {source.number: source.verdict for source in sources}
-        confirmed = await self._opinion.on(sentence, verdicts, deadline=self._deadline)
+        confirmed = await self._opinion.on(sentence, verdicts, repeated=repeated, deadline=self._deadline)
         return [replace(source, verdict=confirmed[source.number]) for source in sources]
 
     def _objection(self, sentence: str, sources: Sequence[Source]) -> Objection | None:
-        """Return what the clauses of a sentence's sources object to it."""
-        if self._clauses is None or self._fence:
-            return None
-        confirmed = any(
-            source.verdict.finding is Finding.SUPPORTED and source.verdict.basis is not Basis.WORDING
-            for source in sources
-        )
-        return self._clauses.objection(sentence, [source.number for source in sources], confirmed=confirmed)
+        """Return what the clauses of a sentence's sources object to it, or else a reader of them."""
+        objection = None
+        if self._clauses is not None and not self._fence:
+            # A reader leans to no, so that what it confirms makes up for nothing.
+            confirmed = any(
+                source.verdict.finding is Finding.SUPPORTED
+                and source.verdict.basis not in (Basis.WORDING, Basis.READ) for source in sources
+            )
+            objection = self._clauses.objection(
+                sentence, [source.number for source in sources], confirmed=confirmed
+            )
+        return objection or self._read_otherwise(sources)
+
+    def _read_otherwise(self, sources: Sequence[Source]) -> Objection | None:
+        """Return that a reader finds the sentence contradicted, with what it was shown."""
+        for source in sources:
+            verdict = source.verdict
+            if verdict.finding is not Finding.CONTRADICTED:
+                continue
+            can_quote = self._clauses is not None and not self._fence
+            place = Place(source.number, verdict.span.start, verdict.span.end, verdict.lead) if can_quote else None
+            told = reason(verdict.finding, (), language=self._language, basis=verdict.basis)
+            return Objection(verdict.finding, told, place)
+        return None
 
     def _objected(
         self, end: SentenceEnd, held: Sequence[Part], sources: Sequence[Source], objection: Objection
@@ -366,8 +382,9 @@ class Citer:
             marker=source.number if shown else 0, passage=self._passages[source.number - 1],
             attached=source.asked != source.number, finding=verdict.finding, score=verdict.score,
             sentence_span=sentence_span, passage_span=self._passage_span(source),
-            reason=told or reason(verdict.finding, verdict.absent, language=self._language), absent=verdict.absent,
-            basis=verdict.basis,
+            reason=told or reason(
+                verdict.finding, verdict.absent, language=self._language, basis=verdict.basis
+            ), absent=verdict.absent, basis=verdict.basis,
         )
 
     def _passage_span(self, source: Source) -> tuple[int, int]:

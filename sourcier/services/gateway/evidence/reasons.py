@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.clauses.agreement import Difference
 from sourcier.services.gateway.figures.agreement import Mismatch
-from sourcier.services.gateway.findings import Finding
+from sourcier.services.gateway.findings import Basis, Finding
 
 _FRENCH = {
     Finding.FIGURE_ABSENT: "Les passages ne contiennent pas {absent}.",
     Finding.OFF_TOPIC: "Aucun passage ne dit cela.",
     Finding.NAME_ABSENT: "Le passage cité ne mentionne pas {absent}.",
     Finding.NOT_CONFIRMED: "Le modèle qui vérifie les phrases ne confirme pas que le passage cité dit cela.",
+    Finding.NOT_TOLD: "Le modèle de lecture ne trouve pas cela dans les phrases les plus proches du passage cité.",
     Finding.NEGATION_ADDED: "La phrase nie quelque chose que le passage cité ne nie pas.",
     Finding.UNDECIDED: "Les passages ne permettent pas de répondre par oui ou par non avec certitude.",
     Finding.CONTRADICTED: "Le passage ne le dit pas ainsi.",
@@ -22,6 +23,7 @@ _ENGLISH = {
     Finding.OFF_TOPIC: "No passage says this.",
     Finding.NAME_ABSENT: "The cited passage does not mention {absent}.",
     Finding.NOT_CONFIRMED: "The model that checks sentences does not confirm that the cited passage says this.",
+    Finding.NOT_TOLD: "The reading model does not find this in the closest sentences of the cited passage.",
     Finding.NEGATION_ADDED: "The sentence denies something that the cited passage does not deny.",
     Finding.UNDECIDED: "The passages do not allow a sure yes or no.",
     Finding.CONTRADICTED: "The passage does not say it like this.",
@@ -59,11 +61,17 @@ _MISMATCHES: Mapping[str, Mapping[Mismatch, str]] = {
         Mismatch.SIGN: "The passage gives this figure with the other sign.",
     },
 }
+_READ_OTHERWISE: Mapping[str, str] = {
+    "fr": "Selon le modèle de lecture, qui a comparé la phrase au passage, celui-ci dit autre chose.",
+    "en": "The reading model, which compared the sentence with the passage, finds that it says otherwise.",
+}
 _SCALED = "×"
 
 
-def reason(finding: Finding, absent: Sequence[str], *, language: str) -> str:
-    """Return what is amiss with a sentence, for a person; empty where nothing is."""
+def reason(finding: Finding, absent: Sequence[str], *, language: str, basis: Basis = Basis.WORDING) -> str:
+    """Return what is amiss with a sentence, for a person, and by what that was found; empty where nothing is."""
+    if finding is Finding.CONTRADICTED and basis is Basis.READ:
+        return _READ_OTHERWISE[language]
     text = _TEXTS[language].get(finding, "")
     return text.format(absent=", ".join(f"« {_readable(each)} »" if language == "fr" else f"“{_readable(each)}”"
                                         for each in absent))

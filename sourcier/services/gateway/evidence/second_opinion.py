@@ -1,11 +1,13 @@
 """What models say of a sentence whose wording a passage supports: an entailment model, the language model as judge.
 
 They can only take support away. A small judge says yes to much that is wrong, and no to some that is right: what no
-wording supports stays withheld, and what they do not confirm is marked (docs/adr/0014).
+wording supports stays withheld, and what they do not confirm is marked (docs/adr/0014). A model that reads windows also
+tells what is contradicted, which is withheld (docs/adr/0033).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -18,9 +20,12 @@ from sourcier.services.chassis.errors import DeadlineExceeded, FailedPreconditio
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation
-from sourcier.services.gateway.evidence.checking import Verdict
-from sourcier.services.gateway.evidence.entailment import Entailment
+from sourcier.services.gateway.evidence.checking import Verdict, statement_of
+from sourcier.services.gateway.evidence.entailment import Entailment, ReadPassages, Seen
 from sourcier.services.gateway.evidence.judge import Judge, log_odds
+from sourcier.services.gateway.evidence.reading.verdicts import Told, together
+from sourcier.services.gateway.evidence.reading.windows import Window, Windows
+from sourcier.services.gateway.evidence.wording import Span, Wording
 from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.search.passages import Passage
 
@@ -64,12 +69,15 @@ class Opinions:
 
     def open(
         self, prompt: Prompt, passages: Sequence[Passage], *, language: str, tenant: str, judge: bool | None,
-        judge_question: bool | None,
+        judge_question: bool | None, question: str = "",
     ) -> SecondOpinion:
-        """Return the opinions on an answer to this prompt; the request's own words are None where it has none."""
+        """Return the opinions on an answer to this prompt; the request's own words are None where it has none.
+
+        `question` is what the answer is to, for a model that reads it; empty where there is none.
+        """
         return SecondOpinion(
             self._judge, self._entailment, prompt, passages, language=language, tenant=tenant, judged=judge,
-            question_judged=judge_question,
+            question_judged=judge_question, question=question,
         )
 
 
@@ -78,8 +86,11 @@ class SecondOpinion:
 
     def __init__(
         self, judge: Judge, entailment: Entailment, prompt: Prompt, passages: Sequence[Passage], *, language: str,
-        tenant: str, judged: bool | None, question_judged: bool | None,
+        tenant: str, judged: bool | None, question_judged: bool | None, question: str = "",
     ) -> None:
+        self._question = question
+        self._windows: dict[int, Windows] = {}
+        """By marker, of the passages that were read."""
         self._judge = judge
         self._entailment = entailment
         self._prompt = prompt
@@ -93,16 +104,22 @@ class SecondOpinion:
         self.degradations: list[Degradation] = []
         """What was done in a lesser way than asked, to be told with the answer."""
 
-    async def on(self, sentence: str, verdicts: Mapping[int, Verdict], *, deadline: Deadline) -> dict[int, Verdict]:
+    async def on(
+        self, sentence: str, verdicts: Mapping[int, Verdict], *, repeated: bool = False, deadline: Deadline
+    ) -> dict[int, Verdict]:
         """Return the verdicts on a sentence's passages, by marker, as the models leave them.
 
-        They are asked about what nothing speaks against; what is marked already stays so.
+        They are asked about what nothing speaks against; what is marked already stays so, unless a reader finds it
+        contradicted. `repeated` is a sentence that passages hold word for word: no reader is asked about it.
         """
+        sentence = _BEFORE_STOP.sub("", sentence)
+        read_by_windows = await self._reads_windows(deadline=deadline)
+        if read_by_windows and not repeated:
+            verdicts = await self._read(sentence, verdicts, deadline=deadline)
         asked = [number for number, verdict in verdicts.items() if verdict.finding <= Finding.UNCHECKED]
         if not asked:
             return dict(verdicts)
-        sentence = _BEFORE_STOP.sub("", sentence)
-        opinion = await self._entailed(sentence, asked, deadline=deadline)
+        opinion = None if read_by_windows else await self._entailed(sentence, asked, deadline=deadline)
         if opinion is None or opinion.confirmed:
             judged = await self._judged_by_model(sentence, asked, deadline=deadline)
             if judged is not None and (opinion is None or not judged.confirmed):
@@ -110,6 +127,70 @@ class SecondOpinion:
         if opinion is None:
             return dict(verdicts)
         return {number: opinion.on(verdict) if number in asked else verdict for number, verdict in verdicts.items()}
+
+    async def _reads_windows(self, *, deadline: Deadline) -> bool:
+        if "entailment" in self._failed:
+            return False
+        try:
+            return await self._entailment.reads_windows(tenant=self._tenant, deadline=deadline)
+        except ServiceError as error:
+            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            return False
+
+    async def _read(
+        self, sentence: str, verdicts: Mapping[int, Verdict], *, deadline: Deadline
+    ) -> Mapping[int, Verdict]:
+        """Return the verdicts as a reader of the passages' closest sentences leaves them."""
+        asked = [number for number, verdict in verdicts.items() if verdict.finding.shown]
+        if not asked:
+            return verdicts
+        if new := [number for number in asked if number not in self._windows]:
+            # Milliseconds that other streams need not wait for.
+            self._windows |= await asyncio.to_thread(self._windows_of, new)
+        # Without the marks of a list or of emphasis, which the reader has never seen.
+        sentence = statement_of(sentence).replace("**", "")
+        try:
+            read = await self._entailment.read(
+                sentence, {number: self._windows[number] for number in asked}, question=self._question,
+                tenant=self._tenant, deadline=deadline,
+            )
+        except ServiceError as error:
+            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            return verdicts
+        told = {number: _told(seen, read) for number, seen in read.passages.items()}
+        said = Told.SUPPORTED if Told.SUPPORTED in told.values() else (
+            Told.CONTRADICTED if Told.CONTRADICTED in told.values() else Told.NOT_TOLD)
+        opinions_total.labels(Basis.READ.value, said.value).inc()
+        found = {number: _as_read(verdicts[number], seen, told[number]) for number, seen in read.passages.items()}
+        for number in [number for number, each in told.items() if each is Told.CONTRADICTED][:1]:
+            # The first one is quoted: the one sentence that contradicts, where there is one.
+            found[number] = replace(found[number], span=await self._quoted(
+                sentence, number, read.passages[number].decisive, deadline=deadline))
+        return {**verdicts, **found}
+
+    async def _quoted(self, sentence: str, number: int, window: Window, *, deadline: Deadline) -> Span:
+        """Return what of a window is quoted against a sentence: the whole, unless one sentence alone is as clear."""
+        text = self._passages[number - 1].text
+        start, end = window.start, window.end
+        if len(window.sentences) > 1:
+            try:
+                place = await self._entailment.clearest(
+                    sentence, [text[first:last] for first, last in window.sentences], question=self._question,
+                    tenant=self._tenant, deadline=deadline,
+                )
+            except ServiceError as error:
+                logger.info("the whole window is quoted: %s", error)
+                place = None
+            if place is not None:
+                start, end = window.sentences[place]
+        return Span(start, end, text[start:end], 1.0)
+
+    def _windows_of(self, numbers: Sequence[int]) -> dict[int, Windows]:
+        passages = {number: self._passages[number - 1] for number in numbers}
+        return {
+            number: Windows(Wording(passage.text, "\n".join((passage.title, *passage.heading_path))))
+            for number, passage in passages.items()
+        }
 
     @property
     def asks_about_question(self) -> bool:
@@ -179,6 +260,30 @@ def are_answered(probability: float, threshold: float, *, margin: float | None) 
     """Return whether passages hold an answer by the judge's probability and the margin of the search's signs."""
     above = log_odds(probability) - log_odds(threshold)
     return above + (margin or 0.0) * SIGNS_WEIGHT >= 0
+
+
+def _told(seen: Seen, read: ReadPassages) -> Told:
+    """Return what a passage is to a sentence beside the others: one that says it outweighs one that does not."""
+    told = seen.reading.told
+    says = read.jointly or any(other.reading.told is Told.SUPPORTED for other in read.passages.values())
+    if told is Told.CONTRADICTED and says:
+        return Told.NOT_TOLD
+    return Told.SUPPORTED if told is Told.NOT_TOLD and read.jointly else told
+
+
+def _as_read(verdict: Verdict, seen: Seen, told: Told) -> Verdict:
+    finding = together(verdict.finding, told)
+    if told is Told.SUPPORTED:
+        if finding > Finding.UNCHECKED:
+            return verdict
+        return replace(verdict, finding=Finding.SUPPORTED, score=seen.reading.probability, basis=Basis.READ)
+    if finding is verdict.finding:
+        return verdict
+    window = seen.decisive
+    return replace(
+        verdict, finding=finding, score=seen.reading.probability, basis=Basis.READ,
+        lead=None if told is Told.NOT_TOLD else window.above,
+    )
 
 
 def _counted(opinion: _Opinion) -> _Opinion:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from prometheus_client import Counter, Histogram
 
@@ -22,8 +22,8 @@ from sourcier.services.gateway.evidence.checking import Evidence, Likeness, Stat
 from sourcier.services.gateway.evidence.speculation import Foreseen
 from sourcier.services.gateway.evidence.wording import Span
 from sourcier.services.gateway.findings import Finding
+from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
-from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.index.language.figures import stated
 from sourcier.services.index.search.passages import Passage
 
@@ -112,6 +112,19 @@ class Check:
         return list(chosen.values())
 
 
+class Comparing(Protocol):
+    """The services that compare wordings, as this module needs them."""
+
+    async def embed_query(self, text: str, *, space_id: str, tenant: str, deadline: Deadline) -> QueryEmbedding:
+        """Embed a sentence, with its token vectors."""
+
+    async def late_interaction(
+        self, text: str, query: QueryEmbedding, candidates: Sequence[RerankCandidate], *, tenant: str,
+        deadline: Deadline,
+    ) -> dict[str, float]:
+        """Return the late-interaction score of each candidate."""
+
+
 class SupportScorer:
     """Checks sentences against the passages given to the language model.
 
@@ -119,7 +132,7 @@ class SupportScorer:
     """
 
     def __init__(
-        self, peers: Peers, passages: Sequence[Passage], *, tenant: str, space_id: str, thresholds: Thresholds
+        self, peers: Comparing, passages: Sequence[Passage], *, tenant: str, space_id: str, thresholds: Thresholds
     ) -> None:
         self._peers = peers
         self._tenant = tenant

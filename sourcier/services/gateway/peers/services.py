@@ -20,6 +20,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.chat import ChatMessage, Prompt, ToolCall, ToolDefinition
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
+from sourcier.services.gateway.peers.entailing import EntailmentOffer, Relation
 from sourcier.services.gateway.peers.releases import is_of
 from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
 
@@ -140,13 +141,13 @@ class Peers:
         )
         return described.ranker
 
-    async def entailment_model(self, *, tenant: str, deadline: Deadline) -> str:
-        """Return the name of the rerank service's entailment model; empty where it has none."""
+    async def entailment_model(self, *, tenant: str, deadline: Deadline) -> EntailmentOffer:
+        """Return what the rerank service's entailment model is."""
         described: rerank_pb2.DescribeResponse = await channels.call(
             self._rerank.Describe, rerank_pb2.DescribeRequest(), peer="rerank", tenant=tenant, deadline=deadline,
             cap_seconds=self._limits.rerank_seconds,
         )
-        return described.entailment_model
+        return EntailmentOffer(described.entailment_model, described.entailment_window_tokens)
 
     async def entailment(self, premise: str, hypothesis: str, *, tenant: str, deadline: Deadline) -> float:
         """Return the probability that a text says what a sentence says, as the entailment model sees it."""
@@ -156,6 +157,17 @@ class Peers:
         )
         (found,) = response.entailments
         return found.entailment
+
+    async def read(
+        self, windows: Sequence[str], sentence: str, *, question: str, tenant: str, deadline: Deadline
+    ) -> list[Relation]:
+        """Return what each window is to a sentence that answers the question, as the entailment model sees it."""
+        response: rerank_pb2.EntailResponse = await channels.call(
+            self._rerank.Entail,
+            rerank_pb2.EntailRequest(premises=windows, hypotheses=[sentence], question=question), peer="rerank",
+            tenant=tenant, deadline=deadline, cap_seconds=self._limits.rerank_seconds,
+        )
+        return [Relation(each.entailment, each.contradiction) for each in response.entailments]
 
     async def score(
         self, prompt: Prompt, choices: Sequence[str], *, tenant: str, deadline: Deadline

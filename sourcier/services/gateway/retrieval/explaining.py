@@ -13,6 +13,7 @@ from sourcier.services.index.language.analyser import analyse_passage, question_
 from sourcier.services.index.language.recognition import detect_words
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.search.holding import Place
+from sourcier.services.index.slips.choosing import Respelling
 
 _SIGNS = re.compile(r"[\W_]")
 WORDS_MAX = 40
@@ -29,6 +30,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "not_dense": "Par le sens : pas parmi les passages regardés.",
         "not_lexical": "Par les mots : pas parmi les passages regardés.",
         "reranked": "Reclassement : {place} (score {score}, dont {share} pour les mots).",
+        "slip": "Cherché aussi : {words} (pour « {written} ») ; {held}.",
+        "held_word": "le passage l'a", "lacked_word": "le passage ne l'a pas",
         "words": "Mots de la question présents : {words}.", "missing": "Absents : {words}.",
         "behind": "Pour gagner une place, il lui manque {score} de score.",
         "acronym": "Sigle : {short} = {long} (dit dans {documents}) ; {held}.",
@@ -47,6 +50,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "not_dense": "By meaning: not among the passages looked at.",
         "not_lexical": "By words: not among the passages looked at.",
         "reranked": "Re-ranked: {place} (score {score}, of which {share} for words).",
+        "slip": "Also searched for: {words} (for “{written}”); {held}.",
+        "held_word": "the passage has it", "lacked_word": "the passage lacks it",
         "words": "Words of the question that it holds: {words}.", "missing": "It lacks: {words}.",
         "behind": "To gain a place it would need {score} more of score.",
         "acronym": "Acronym: {short} = {long} (said in {documents}); {held}.",
@@ -68,6 +73,14 @@ class KnownAcronym:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSpelling:
+    """What was searched for beside a word of the question, and whether a passage holds it."""
+
+    respelling: Respelling
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a passage is where it is."""
 
@@ -82,6 +95,8 @@ class Explanation:
     sentences: tuple[str, ...]
     acronyms: tuple[KnownAcronym, ...] = ()
     """The question's, and its long forms that have one."""
+    spellings: tuple[OtherSpelling, ...] = ()
+    """What else was searched for because words of the question may be slips of typing."""
 
 
 def explain(
@@ -113,12 +128,13 @@ def _explained(
         KnownAcronym(expansion, meaning, bool(group) and stems >= frozenset(group))
         for expansion in ranked.found.expansions for meaning, group in expansion.pairs
     )
+    spellings = tuple(OtherSpelling(each, each.is_held_by(stems)) for each in ranked.found.respellings)
     held = tuple(word for word, forms in words.items() if forms & stems)
     missing = tuple(word for word in words if word not in held)
     by_identifier = ahead is not None and ahead.found.standing.order != ranked.found.standing.order
     behind = 0.0 if ahead is None or by_identifier else max(ahead.score - ranked.score, 0.0)
     front = ahead.found.standing.held if ahead is not None and by_identifier else ()
-    bare = Explanation(ranked, place, held, missing, behind, (), acronyms)
+    bare = Explanation(ranked, place, held, missing, behind, (), acronyms, spellings)
     return replace(bare, sentences=tuple(_sentences(bare, front, searched, language)))
 
 
@@ -156,6 +172,11 @@ def _sentences(
             share=number(ranked.lexical_share, language),
         ))
     said.extend(_of_acronym(each, language) for each in explained.acronyms)
+    said.extend(
+        texts["slip"].format(words=each.respelling.shown, written=each.respelling.written,
+                             held=texts["held_word" if each.held else "lacked_word"])
+        for each in explained.spellings
+    )
     for name, words in (("words", explained.words), ("missing", explained.missing_words)):
         if words:
             said.append(texts[name].format(words=", ".join(words)))

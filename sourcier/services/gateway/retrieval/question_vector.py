@@ -18,6 +18,7 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.index.acronyms.asking import find_expansions, has_acronym, with_long_forms
 from sourcier.services.index.search.search import QuestionVector
+from sourcier.services.index.slips.choosing import Respelling, as_meant
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class ComingEmbedding:
         self._tenant = tenant
         self._deadline = deadline
         self._space_id = ""
+        self._respellings: tuple[Respelling, ...] = ()
         self._making: asyncio.Task[QueryEmbedding] | None = None
         self.seconds = 0.0
         """What the embedding took, from its beginning to its end."""
@@ -66,11 +68,14 @@ class ComingEmbedding:
         """Embed into this space; what was made or begun in another one is given up."""
         if self._making is not None and space_id == self._space_id:
             return
+        await self._begin_anew(space_id)
+        # The embedding is what a search waits for longest: what can be done meanwhile begins after its request.
+        await let_leave()
+
+    async def _begin_anew(self, space_id: str) -> None:
         await self._end()
         self._space_id = space_id
         self._making = asyncio.create_task(self._embedded(space_id), name="embed the question")
-        # The embedding is what a search waits for longest: what can be done meanwhile begins after its request.
-        await let_leave()
 
     async def embedding(self) -> QueryEmbedding:
         """Return the embedding that was begun; raise what embedding it raised."""
@@ -82,10 +87,16 @@ class ComingEmbedding:
         """Return the pooled vector as the index takes it."""
         return question_vector(await self.embedding())
 
-    async def soon(self) -> QuestionVector | None:
-        """Return the pooled vector, or None where it takes longer than a connection should be held for it."""
+    async def soon(self, respellings: Sequence[Respelling] = ()) -> QuestionVector | None:
+        """Return the pooled vector, or None where it takes longer than a connection should be held for it.
+
+        `respellings` are what words of the question were taken for: it is embedded once more, with them.
+        """
         assert self._making is not None, "nothing was begun"
         started = time.perf_counter()
+        if respellings and tuple(respellings) != self._respellings:
+            self._respellings = tuple(respellings)
+            await self._begin_anew(self._space_id)
         done, _ = await asyncio.wait((self._making,), timeout=HELD_SECONDS_MAX)
         self._waited_seconds += time.perf_counter() - started
         return question_vector(self._making.result()) if done else None
@@ -106,7 +117,7 @@ class ComingEmbedding:
         try:
             text = self._question if self._expanding is None else await self._expanding()
             return await self._embedder.embed_query(
-                text, space_id=space_id, tenant=self._tenant, deadline=self._deadline
+                as_meant(text, self._respellings), space_id=space_id, tenant=self._tenant, deadline=self._deadline
             )
         finally:
             self.seconds += time.perf_counter() - started

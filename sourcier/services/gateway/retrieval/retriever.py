@@ -24,17 +24,20 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.retrieval.categories import named_categories
-from sourcier.services.gateway.retrieval.missing_identifiers import not_found
 from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
 from sourcier.services.gateway.retrieval.neighbours import with_neighbours
+from sourcier.services.gateway.retrieval.question_notes import also_searched, not_found
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding, embedded_text
 from sourcier.services.gateway.retrieval.ranking_order import ordered
 from sourcier.services.gateway.retrieval.validated_sources import kept_with, read_validated
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.curation.agents import MADE_METHODS
 from sourcier.services.index.curation.response_vectors import NearResponse
+from sourcier.services.index.documents.holding_words import documents_holding
+from sourcier.services.index.documents.texts import TextChunk, read_chunks
 from sourcier.services.index.documents.titles import DocumentTitle, list_titles
+from sourcier.services.index.language.analyser import analyse_subject
 from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.passages import Passage
@@ -126,6 +129,11 @@ class Query:
         return not self.filters.empty or bool(self.kinds) or bool(self.others)
 
     @property
+    def names_documents_alone(self) -> bool:
+        """Whether certain documents of one collection are asked for, and nothing else narrows the question."""
+        return not (self.kinds or self.others) and self.filters == Filters(document_ids=self.filters.document_ids)
+
+    @property
     def unit_method(self) -> str:
         """The indexing method by which knowledge units are searched; empty for none."""
         method = self.agent.settings.indexing_method if self.agent is not None else ""
@@ -140,7 +148,7 @@ class Candidates:
     embedding: QueryEmbedding | None
     """None where the question was not embedded."""
     degradations: tuple[Degradation, ...]
-    """Why closer passages may be missing, if they may; and which identifiers are in none."""
+    """Why closer passages may be missing, if they may; which identifiers are in none; which words were slips."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +271,24 @@ class Retriever:
 
         return await self._within(listed(), deadline)
 
+    async def documents_about(self, query: Query, subject: str, *, deadline: Deadline) -> frozenset[str]:
+        """Return the documents of which a passage holds all words of a subject; raise `ServiceError`."""
+        async def listed() -> list[str]:
+            async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
+                return await documents_holding(
+                    connection, tenant=query.tenant, collection=query.collection, words=analyse_subject(subject)
+                )
+
+        return frozenset(await self._within(listed(), deadline))
+
+    async def chunks(self, query: Query, document_id: str, *, deadline: Deadline) -> list[TextChunk]:
+        """Return the first chunks of a document, in its order; raise `ServiceError`."""
+        async def listed() -> list[TextChunk]:
+            async with self._database.transaction(tenant=query.tenant, read_only=True) as connection:
+                return await read_chunks(connection, tenant=query.tenant, document_id=document_id)
+
+        return await self._within(listed(), deadline)
+
     async def _categories(
         self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline
     ) -> tuple[tuple[str, ...], Degradation | None]:
@@ -356,7 +382,9 @@ class Retriever:
         threshold = self._result_threshold if query.result_threshold is None else query.result_threshold
         embedding, found = await self._embed_and_search(query, request, coming, stopwatch=stopwatch, deadline=deadline)
         # Told of the search, whatever the threshold leaves of it: nothing close enough may be what it missed.
-        degradations = (left_out(found), not_found(found, language=query.language))
+        degradations = (
+            left_out(found), not_found(found, language=query.language), also_searched(found, language=query.language)
+        )
         return Candidates(
             [result for result in found if result.similarity is None or result.similarity >= threshold], embedding,
             tuple(each for each in degradations if each is not None),

@@ -65,6 +65,15 @@ def analyse_question(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem for word in words for stem in question_stems(word, language)))
 
 
+def analyse_subject(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the stems of each word of a subject that carries meaning: a passage that has the word has one of them."""
+    found = (
+        tuple(dict.fromkeys(fold(_stem(form, each)) for each in LANGUAGES for form in (word, fold(word))))
+        for word in split_words(text) if not any(word in STOP_WORDS[each] for each in LANGUAGES)
+    )
+    return tuple(dict.fromkeys(found))
+
+
 @lru_cache(maxsize=WORDS_MAX)
 def passage_stems(word: str, language: str) -> tuple[str, ...]:
     """Return the stems a passage is found by: accents folded after stemming, and before for those typed without."""

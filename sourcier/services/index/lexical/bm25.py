@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from sourcier.services.index.language.analyser import Analysis
 
@@ -46,12 +47,18 @@ def passage_weights(analysis: Analysis) -> dict[int, float]:
     return weights
 
 
-def question_weights(stems: Iterable[str], *, passages: int, frequencies: Mapping[str, int]) -> dict[int, float]:
-    """Return the question's part by dimension; `frequencies` counts the passages that hold a stem, absent is none."""
+def question_weights(
+    stems: Iterable[str], *, passages: int, frequencies: Mapping[str, int], doubted: AbstractSet[str] = frozenset()
+) -> dict[int, float]:
+    """Return the question's part by dimension; `frequencies` counts the passages that hold a stem, absent is none.
+
+    `doubted` are stems that are hardly meant: they count half.
+    """
     weights: dict[int, float] = {}
     for stem in stems:
         place, frequency = dimension(stem), frequencies.get(stem, 0)
-        weights[place] = weights.get(place, 0.0) + inverse_document_frequency(frequency, passages=passages)
+        weight = inverse_document_frequency(frequency, passages=passages)
+        weights[place] = weights.get(place, 0.0) + (weight / 2 if stem in doubted else weight)
     return weights
 
 

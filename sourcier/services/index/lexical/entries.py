@@ -52,6 +52,13 @@ def candidates_query(groups: Iterable[Sequence[str]], *, collection_numbers: Ite
     )
 
 
+def all_words_query(words: Iterable[Sequence[str]], *, collection_number: int) -> str:
+    """Return the `tsquery` of the passages that hold one stem of each word."""
+    return "&".join(
+        f"({'|'.join(_quoted(lexeme(stem, collection_number=collection_number)) for stem in stems)})" for stems in words
+    )
+
+
 def holding_query(
     terms: Iterable[str], *, collection_numbers: Iterable[int], beginnings: bool = False
 ) -> str:

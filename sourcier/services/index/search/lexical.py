@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from psycopg import sql
 
@@ -32,11 +33,13 @@ QUESTION_STEMS_MAX = 64
 
 
 async def search_lexical(
-    connection: Connection, scope: Scope, *, stems: Sequence[str], limit: int, added: Alternatives = NO_ALTERNATIVES
+    connection: Connection, scope: Scope, *, stems: Sequence[str], limit: int, added: Alternatives = NO_ALTERNATIVES,
+    doubted: AbstractSet[str] = frozenset(),
 ) -> list[Hit]:
     """Return the passages with the highest BM25 score, best first; none where no stem matches.
 
-    `stems` are the question's, the same that the scope was found with; `added` is what its acronyms add to them.
+    `stems` are the question's, which the scope has counted; `added` is what its acronyms add to them, and `doubted` are
+    those that count half.
     """
     if not stems and not added.groups:
         return []
@@ -47,13 +50,15 @@ async def search_lexical(
         stems, frequencies=scope.frequencies, passages=scope.passages, candidates_max=round(CANDIDATES_MAX / share)
     )
     alone = sum(len(group) == 1 for group in groups)
-    hits = await _fetch(connection, scope, stems, [*groups, *added.groups], limit=limit, added=added)
+    hits = await _fetch(connection, scope, stems, [*groups, *added.groups], limit=limit, added=added, doubted=doubted)
     wanted = limit if scope.filters.empty else min(limit, scope.matching)
     while len(hits) < wanted and alone < len(stems):
         # Passages with a single, common stem are left: nobody gets fewer than there are.
         alone = min(max(2 * alone, 1), len(stems))
         single = [(stem,) for stem in stems[:alone]]
-        hits = await _fetch(connection, scope, stems, [*single, *added.groups], limit=limit, added=added)
+        hits = await _fetch(
+            connection, scope, stems, [*single, *added.groups], limit=limit, added=added, doubted=doubted
+        )
     return hits
 
 
@@ -71,21 +76,23 @@ async def search_holding(
 
 async def _fetch(
     connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int,
-    added: Alternatives,
+    added: Alternatives, doubted: AbstractSet[str],
 ) -> list[Hit]:
     """Return the best of the passages that hold all stems of any group."""
     if not groups:
         return []
     candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
-    return await _best(connection, scope, stems, candidates, limit=limit, added=added)
+    return await _best(connection, scope, stems, candidates, limit=limit, added=added, doubted=doubted)
 
 
 async def _best(
     connection: Connection, scope: Scope, stems: Sequence[str], candidates: str, *, limit: int,
-    added: Alternatives = NO_ALTERNATIVES,
+    added: Alternatives = NO_ALTERNATIVES, doubted: AbstractSet[str] = frozenset(),
 ) -> list[Hit]:
     """Return the best of the passages that a `tsquery` finds."""
-    weights = question_weights(stems, passages=scope.passages, frequencies=scope.frequencies)
+    weights = question_weights(
+        stems, passages=scope.passages, frequencies=scope.frequencies, doubted=doubted
+    )
     weights = added.added_to(weights)
     values = {
         "tenant": scope.tenant,

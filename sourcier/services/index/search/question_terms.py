@@ -1,18 +1,98 @@
-"""The words of a question and how much each tells: by how few of the collections' passages it is held."""
+"""The words of a question: what full text asks for, and how much each tells, by how few passages hold it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sourcier.services.chassis.postgres.database import Database
-from sourcier.services.index.language.analyser import question_stems
+from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.index.acronyms.asking import (
+    NO_ALTERNATIVES,
+    Alternatives,
+    Expansion,
+    alternatives,
+    find_expansions,
+    stems_of,
+)
+from sourcier.services.index.identifiers.identifier import Identifier
+from sourcier.services.index.identifiers.terms import READ
+from sourcier.services.index.language.analyser import analyse_question, question_stems
 from sourcier.services.index.language.recognition import WORDS_MAX, detect_words
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.lexical.bm25 import inverse_document_frequency
 from sourcier.services.index.search.filters import Filters
-from sourcier.services.index.search.scope import find_scope
-from sourcier.services.index.search.search import QUESTION_CHARACTERS_MAX
+from sourcier.services.index.search.holding import asked_identifiers
+from sourcier.services.index.search.scope import Scope, find_scope
+from sourcier.services.index.slips.asking import Collections
+from sourcier.services.index.slips.choosing import Respelling
+from sourcier.services.index.slips.reading import NOTHING_TYPED, Typing
+
+QUESTION_CHARACTERS_MAX = 20_000
+"""Read of a question for its words; the rarest count, so a longer one loses nothing that matters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What full text looks for, weighed in a scope."""
+
+    scope: Scope
+    """With the frequencies of all that is looked for."""
+    stems: tuple[str, ...]
+    """Of the question, and of what its slips may stand for."""
+    added: Alternatives = NO_ALTERNATIVES
+    respellings: tuple[Respelling, ...] = ()
+
+    @property
+    def doubted(self) -> frozenset[str]:
+        """Return the stems that are pieces of a word which was cut."""
+        return frozenset(stem for each in self.respellings for stem in each.doubted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedWords:
+    """A question's words, as they are counted in the collections."""
+
+    stems: tuple[str, ...]
+    identifiers: tuple[Identifier, ...] = ()
+    expansions: tuple[Expansion, ...] = ()
+    typing: Typing = NOTHING_TYPED
+
+    @classmethod
+    async def read(
+        cls, connection: Connection, *, tenant: str, collections: Sequence[str], question: str, by_text: bool
+    ) -> AskedWords:
+        """Read a question; where passages are not found `by_text`, nothing but its stems."""
+        question, whole = question[:QUESTION_CHARACTERS_MAX], question
+        stems = analyse_question(question)
+        if not by_text:
+            return cls(stems=stems)
+        identifiers = asked_identifiers(whole)
+        expansions = await find_expansions(connection, tenant=tenant, collections=collections, question=question)
+        # Identifiers and acronyms are what they are, however near another one is.
+        kept = [*(each.written for each in identifiers), *(each.written for each in expansions)]
+        return cls(
+            stems=stems, identifiers=identifiers, expansions=expansions, typing=Typing.of(question, kept=kept)
+        )
+
+    @property
+    def counted(self) -> Sequence[str]:
+        """Return what is counted in the collections: with identifiers, the passages that were read for them, too."""
+        return (*self.stems, *stems_of(self.expansions), *self.typing.stems, *((READ,) if self.identifiers else ()))
+
+    async def sought(self, connection: Connection, scope: Scope) -> Sought:
+        """Return what is looked for in a scope that was found with `counted`."""
+        added = alternatives(
+            self.expansions, stems=self.stems, passages=scope.passages, frequencies=scope.frequencies
+        )
+        collections = Collections(
+            connection, tenant=scope.tenant, ids=scope.collection_ids, numbers=scope.collection_numbers
+        )
+        respellings, counts = await collections.respellings(self.typing, scope.frequencies)
+        stems = (*self.stems, *(stem for each in respellings for stem in each.stems))
+        return Sought(
+            scope=replace(scope, frequencies={**counts, **scope.frequencies}), stems=tuple(dict.fromkeys(stems)),
+            added=added, respellings=respellings,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import InvalidArgument, SettingsChanged
 from sourcier.services.chassis.postgres.database import Connection, Database
-from sourcier.services.index.acronyms.asking import (
-    NO_ALTERNATIVES,
-    Alternatives,
-    Expansion,
-    alternatives,
-    find_expansions,
-    stems_of,
-)
-from sourcier.services.index.identifiers.identifier import Identifier
-from sourcier.services.index.identifiers.terms import READ
-from sourcier.services.index.language.analyser import analyse_question
+from sourcier.services.index.acronyms.asking import Expansion
 from sourcier.services.index.search.dense import Hit, search_dense
 from sourcier.services.index.search.facets import list_categories
 from sourcier.services.index.search.filters import Filters
@@ -31,21 +21,20 @@ from sourcier.services.index.search.holding import (
     Holding,
     Missing,
     Standing,
-    asked_identifiers,
     find_holding,
     read_unread,
 )
 from sourcier.services.index.search.lexical import search_lexical
 from sourcier.services.index.search.neighbours import neighbours_of
 from sourcier.services.index.search.passages import Passage, get_passages
+from sourcier.services.index.search.question_terms import AskedWords, Sought
 from sourcier.services.index.search.scope import Scope, find_scope, find_space
 from sourcier.services.index.search.settings import RetrievalSettings
 from sourcier.services.index.search.units import UnitMatch, nearest_units, units_of
+from sourcier.services.index.slips.choosing import Respelling
 
 LIMIT_MAX = 1_000
 TEXT_KIND = "text"
-QUESTION_CHARACTERS_MAX = 20_000
-"""Read of a question for its words; the rarest count, so a longer one loses nothing that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +51,8 @@ class QuestionVector:
         return len(self.values) // 2
 
 
-ComingVector = Callable[[], Awaitable[QuestionVector | None]]
-"""Waits for a question's vector; None where it does not come soon."""
+ComingVector = Callable[[Sequence[Respelling]], Awaitable[QuestionVector | None]]
+"""Waits for a question's vector, made of what its slips may stand for, too; None where it does not come soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +92,8 @@ class SearchResult:
     """Why it is here: its place in each list."""
     expansions: tuple[Expansion, ...] = ()
     """The question's acronyms and long forms that were looked for in each other's place; the same in all results."""
+    respellings: tuple[Respelling, ...] = ()
+    """What else was searched for because words of the question may be slips of typing; the same in all results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,16 +157,17 @@ async def dense(database: Database, request: SearchRequest, *, vector: QuestionV
 
 async def lexical(database: Database, request: SearchRequest, *, question: str) -> list[SearchResult]:
     """Return the passages that share the question's rare words; raise `NotFound`."""
-    stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
-        asked = asked_identifiers(question) if request.by_text else ()
-        expansions = await _expansions(connection, request, question)
-        scope = await _scope(connection, request, stems=_counted(stems, asked, expansions))
-        added = _alternatives(scope, expansions, stems)
-        hits = await search_lexical(connection, scope, stems=stems, limit=request.limit, added=added)
-        holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
+        words, sought = await _words(connection, request, question)
+        scope, stems = sought.scope, sought.stems
+        hits = await search_lexical(
+            connection, scope, stems=stems, limit=request.limit, added=sought.added, doubted=sought.doubted
+        )
+        holding = await find_holding(
+            connection, scope, asked=words.identifiers, stems=stems, limit=request.limit
+        )
         scores = {**holding.scores, **{hit.chunk_id: hit.score for hit in hits}}
-        return await _results(connection, request, scope, scores, lexical_hits=hits, holding=holding, added=added)
+        return await _results(connection, request, scope, scores, lexical_hits=hits, holding=holding, sought=sought)
 
 
 async def fused(
@@ -187,7 +179,7 @@ async def fused(
     closer to questions than to texts.
     """
 
-    async def given() -> QuestionVector:
+    async def given(_: Sequence[Respelling]) -> QuestionVector:
         return vector
 
     found = await fused_while(database, request, question=question, coming=given, depth=depth)
@@ -203,17 +195,16 @@ async def fused_while(
     None where `coming` says that the vector is late: a connection is not to be held any longer for it.
     """
     depth = max(depth, request.limit)
-    stems = analyse_question(question[:QUESTION_CHARACTERS_MAX])
     async with database.transaction(tenant=request.tenant, read_only=True, ends_later=True) as connection:
-        asked = asked_identifiers(question) if request.by_text else ()
-        expansions = await _expansions(connection, request, question)
-        scope = await _scope(connection, request, stems=_counted(stems, asked, expansions))
-        added = _alternatives(scope, expansions, stems)
+        words, sought = await _words(connection, request, question)
+        scope, stems = sought.scope, sought.stems
         lexical_hits = await search_lexical(
-            connection, scope, stems=stems, limit=depth, added=added
+            connection, scope, stems=stems, limit=depth, added=sought.added, doubted=sought.doubted
         ) if request.by_text else []
-        holding = await find_holding(connection, scope, asked=asked, stems=stems, limit=request.limit)
-        vector = await coming()
+        holding = await find_holding(
+            connection, scope, asked=words.identifiers, stems=stems, limit=request.limit
+        )
+        vector = await coming(sought.respellings)
         if vector is None:
             return None
         scope.check_vector(space_id=vector.space_id, dimension=vector.dimension)
@@ -230,7 +221,7 @@ async def fused_while(
             scores = {hit.chunk_id: _score(hit) for hits in found for hit in hits[: request.limit]}
         return await _results(
             connection, request, scope, scores, dense_hits=dense_hits, lexical_hits=lexical_hits, matches=matches,
-            holding=holding, added=added,
+            holding=holding, sought=sought,
         )
 
 
@@ -278,23 +269,12 @@ async def _scope(
     return scope
 
 
-def _counted(
-    stems: Sequence[str], asked: Sequence[Identifier], expansions: Sequence[Expansion]
-) -> Sequence[str]:
-    """Return what is counted in the collections: with identifiers, the passages that were read for them, too."""
-    return (*stems, *stems_of(expansions), *((READ,) if asked else ()))
-
-
-async def _expansions(connection: Connection, request: SearchRequest, question: str) -> tuple[Expansion, ...]:
-    if not request.by_text:
-        return ()
-    return await find_expansions(
-        connection, tenant=request.tenant, collections=request.collections, question=question[:QUESTION_CHARACTERS_MAX]
+async def _words(connection: Connection, request: SearchRequest, question: str) -> tuple[AskedWords, Sought]:
+    words = await AskedWords.read(
+        connection, tenant=request.tenant, collections=request.collections, question=question,
+        by_text=request.by_text,
     )
-
-
-def _alternatives(scope: Scope, expansions: Sequence[Expansion], stems: Sequence[str]) -> Alternatives:
-    return alternatives(expansions, stems=stems, passages=scope.passages, frequencies=scope.frequencies)
+    return words, await words.sought(connection, await _scope(connection, request, stems=words.counted))
 
 
 async def _dense_hits(
@@ -330,7 +310,7 @@ async def _results(
     lexical_hits: Sequence[Hit] = (),
     matches: Sequence[UnitMatch] = (),
     holding: Holding = NOTHING_ASKED,
-    added: Alternatives = NO_ALTERNATIVES,
+    sought: Sought | None = None,
 ) -> list[SearchResult]:
     """Return the passages in the order of `scores`, those with the question's identifiers first; each with what found
     it."""
@@ -366,7 +346,8 @@ async def _results(
             standing=holding.of(passage.chunk_id),
             missing=holding.missing,
             places=Places(*(numbered.get(passage.chunk_id, 0) for numbered in places)),
-            expansions=added.used,
+            expansions=() if sought is None else sought.added.used,
+            respellings=() if sought is None else sought.respellings,
         )
         for passage in found
     ]

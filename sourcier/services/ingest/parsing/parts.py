@@ -21,6 +21,8 @@ THREADS = "threads"
 PICTURES = "pictures"
 """The parts of which the pictures are wanted as files."""
 FOLDER = "recognised"
+READS = "reads"
+"""Files and folders that the work reads beside the document, such as a model's; no others can be opened."""
 
 
 def part_file(folder: Path, number: int) -> Path:

@@ -22,19 +22,22 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sourcier.services.ingest.parsing.confinement import (
+from sourcier.services.ingest.parsing.confining.lock import Lock
+from sourcier.services.ingest.parsing.confining.process import (
     apply_limits,
     die_with_parent,
     give_way,
     ignore_interrupts,
     leave_network,
+    refuse_from_now_on,
     seconds_kept_waiting,
 )
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.parts import FOLDER
+from sourcier.services.ingest.parsing.parts import FOLDER, READS
 
 ARTEFACT = "artefact"
 SCANNED = "scanned.json"
@@ -46,8 +49,12 @@ DRAWN = "drawn.json"
 ERRORS = "errors.log"
 ABOUT = "about.json"
 """What the document says of itself and which documents are inside it, where there is any of it."""
+REFUSED = "refused"
+"""What a document's reader tried and may not, a word a line; there where it tried something."""
 MEMBERS = "members"
 """The folder of the documents inside one, each under its number from 0."""
+NOT_LOCKED_IN = 3
+"""The status of a child that read nothing, because it could have reached more than its document."""
 _READ_BYTES = 64 * 1024
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
@@ -63,6 +70,7 @@ class Zygote:
     limits: ParsingLimits
     running: dict[int, int]
     work: Work
+    lock: Lock
 
     def serve(self, commands: int, replies: int) -> None:
         """Answer commands until the input ends."""
@@ -109,7 +117,7 @@ class Zygote:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _run_child(command, self.limits, parent, self.work)
+            _run_child(command, self, parent)
         self.running[identifier] = pid
 
     def _reap(self, replies: int) -> None:
@@ -133,7 +141,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)  # the child has not made its own group yet
 
 
-def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int, work: Work) -> None:
+def _run_child(command: dict[str, Any], zygote: Zygote, parent: int) -> None:
     """Work on one document and end: this never returns."""
     exit_code = 1
     try:
@@ -141,14 +149,33 @@ def _run_child(command: dict[str, Any], limits: ParsingLimits, parent: int, work
         die_with_parent(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        directory = Path(command["directory"])
+        directory, source = Path(command["directory"]), command["source"]
         os.chdir(directory)
         _redirect(directory / ERRORS)
-        apply_limits(limits)
-        exit_code = _work_into(directory, command["source"], limits, work)
+        apply_limits(zygote.limits)
+        refuse_from_now_on(partial(_note, directory))
+        exit_code = NOT_LOCKED_IN
+        _lock_in(zygote.lock, directory, source)
+        exit_code = _work_into(directory, source, zygote.limits, zygote.work)
     finally:
         # No handlers, no flushing of what was inherited, and PDFium's own clean-up has crashed before.
         os._exit(exit_code)
+
+
+def _lock_in(lock: Lock, directory: Path, source: dict[str, Any]) -> None:
+    """Leave the libraries, the document and the folders of its results; nothing of a stranger was read before."""
+    # A recording's length is put beside its parts.
+    results = (source[FOLDER],) if source.get(FOLDER) else ()
+    try:
+        lock.close(reads=(source["path"], *source.get(READS, ())), folder=directory, writes=results)
+    except OSError:
+        logging.getLogger(__name__).exception("this process cannot be locked in, as others before it were")
+        raise
+
+
+def _note(directory: Path, what: str) -> None:
+    with open(directory / REFUSED, "a") as refused:
+        refused.write(what + "\n")
 
 
 def _redirect(errors: Path) -> None:
@@ -177,6 +204,13 @@ def _work_into(directory: Path, source: dict[str, Any], limits: ParsingLimits, w
         )
     except RecursionError:
         rejection = DocumentMalformed(f"“{source['filename']}” is nested too deeply to be read.")
+    except PermissionError:
+        logging.getLogger(__name__).exception("a parser was refused something")
+        _note(directory, "file")
+        rejection = DocumentMalformed(
+            f"“{source['filename']}” made its reader open what it may not, which no good file does: it is damaged or "
+            "hostile."
+        )
     except Exception as error:  # the outermost loop of this process: whatever a parser raises ends here
         logging.getLogger(__name__).exception("a parser failed")
         if isinstance(error, OSError) and error.errno == errno.EFBIG:
@@ -252,8 +286,12 @@ def main(work: Work = parse_into, warm: Callable[[], None] = warm_parsers) -> No
     gc.freeze()
     # A child makes objects by the hundred thousand, few of them in cycles, and ends: looked through seldom.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    reply(replies, {"ready": True, "network": network, "threads": len(os.listdir("/proc/self/task"))})
-    Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}, work).serve(commands, replies)
+    lock = Lock.tried()
+    reply(replies, {
+        "ready": True, "threads": len(os.listdir("/proc/self/task")),
+        "network": network, "landlock": lock.landlock, "seccomp": lock.seccomp,
+    })
+    Zygote(ParsingLimits(**json.loads(sys.argv[1])), {}, work, lock).serve(commands, replies)
 
 
 if __name__ == "__main__":

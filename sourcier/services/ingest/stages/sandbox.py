@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import logging
 import os
 import shutil
@@ -33,10 +32,14 @@ from sourcier.services.ingest.parsing.zygote import (
     DRAWN,
     ERRORS,
     MEMBERS,
+    NOT_LOCKED_IN,
     RECORDED,
+    REFUSED,
     REJECTION,
     SCANNED,
 )
+from sourcier.services.ingest.stages.confinement import count_refusals, tell_confinement
+from sourcier.services.ingest.stages.results import move_members, read_result, read_told
 from sourcier.services.ingest.stages.slots import Place, Places
 from sourcier.services.ingest.stages.working_folder import WorkingFolder
 from sourcier.services.ingest.stages.zygote_process import ZygoteProcess
@@ -113,7 +116,7 @@ class ParserPool:
         """
         self.limits = limits or ParsingLimits()
         self.network_isolation = ""
-        """`namespace` or `sockets`, once started: see `parsing.confinement`."""
+        """`namespace` or `sockets`, once started: see `parsing.confining.process`."""
         self._parent_directory = parent_directory
         self._program = program or _ZYGOTE
         self._started = started
@@ -177,7 +180,7 @@ class ParserPool:
             peak_bytes = await self.in_child(directory, source, attempt=attempt)
             artefact = await asyncio.to_thread(self._artefact, directory, filename, peak_bytes)
             if unpack_to is not None:
-                await asyncio.to_thread(_move_members, directory / MEMBERS, unpack_to)
+                await asyncio.to_thread(move_members, directory / MEMBERS, unpack_to)
             return artefact
 
     async def in_child(
@@ -210,9 +213,8 @@ class ParserPool:
                 await self._draw_picture(directory, source)
             else:
                 await self.in_child(directory, source, attempt=1, places=self._drawing)
-            picture = await asyncio.to_thread((directory / ARTEFACT).read_bytes)
-            told = await asyncio.to_thread((directory / DRAWN).read_text)
-            return DrawnPicture(picture, json.loads(told))
+            picture = await asyncio.to_thread(read_result, directory / ARTEFACT)
+            return DrawnPicture(picture, await asyncio.to_thread(read_told, directory / DRAWN, dict))
 
     async def _draw_picture(self, directory: Path, source: dict[str, Any]) -> None:
         await self._live_zygote()
@@ -307,18 +309,22 @@ class ParserPool:
         if not artefact.exists():
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end without a result.")
-        pages = tuple(json.loads(scanned.read_text())) if scanned.exists() else ()
+        pages = read_told(scanned, _numbers) if scanned.exists() else ()
         metadata, members = _about(directory / ABOUT)
         recorded = (directory / RECORDED).exists()
-        return ParsedArtefact(artefact.read_bytes(), peak_bytes, pages, recorded, metadata, members)
+        return ParsedArtefact(read_result(artefact), peak_bytes, pages, recorded, metadata, members)
 
     def _check_outcome(self, directory: Path, filename: str, ended: dict[str, Any]) -> None:
         status = ended["status"]
+        count_refusals(directory / REFUSED, filename, by_kernel=_by_filter(status))
         if os.WIFSIGNALED(status):
             self._raise_for_signal(os.WTERMSIG(status), filename, directory)
         rejection = directory / REJECTION
         if rejection.exists():
             raise _rejection(rejection)
+        if os.WEXITSTATUS(status) == NOT_LOCKED_IN:
+            _log_child(directory, filename)
+            raise Unavailable(f"The reader of “{filename}” could not be locked in, so it read nothing; see the log.")
         if os.WEXITSTATUS(status) != 0:
             _log_child(directory, filename)
             raise DocumentMalformed(f"“{filename}” made the parser end with status {os.WEXITSTATUS(status)}.")
@@ -329,6 +335,11 @@ class ParserPool:
         if number == signal.SIGXCPU:
             raise DocumentTooCostly(
                 f"Reading “{filename}” took more than the {self.limits.cpu_seconds} s of processor time allowed."
+            )
+        if number == signal.SIGSYS:
+            raise DocumentMalformed(
+                f"“{filename}” made its reader try to start a program or to reach another process, "
+                "which no good file does; it was stopped."
             )
         if number in _FROM_OUTSIDE:
             # Not the document's own doing as far as can be told, so worth another try; deliveries are counted.
@@ -348,36 +359,38 @@ class ParserPool:
                     await self._zygote.stop()
                 self._zygote = await ZygoteProcess.start(self.limits, self._program)
                 self.network_isolation = self._zygote.network
-                _log.info("parsing process ready, network taken away by %s", self.network_isolation)
+                tell_confinement(self._zygote.confinement)
             return self._zygote
+
+
+def _by_filter(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS
+
+
+def _numbers(told: Any) -> tuple[int, ...]:
+    return tuple(int(number) for number in told)
 
 
 def _about(path: Path) -> tuple[dict[str, str], tuple[Member, ...]]:
     if not path.exists():
         return {}, ()
-    found = json.loads(path.read_text())
-    return found["metadata"], tuple(Member(name, content_type) for name, content_type in found["members"])
-
-
-def _move_members(written: Path, folder: Path) -> None:
-    """Move the files of members out of a folder that goes; nothing else that may lie there."""
-    folder.mkdir()
-    if not written.is_dir():
-        return
-    for path in written.iterdir():
-        if path.name.isdigit() and path.is_file() and not path.is_symlink():
-            path.rename(folder / path.name)
+    return read_told(path, lambda told: (
+        {str(name): str(value) for name, value in told["metadata"].items()},
+        tuple(Member(str(name), str(content_type)) for name, content_type in told["members"]),
+    ))
 
 
 def _rejection(path: Path) -> DocumentRejected:
-    found = json.loads(path.read_text())
-    kind = getattr(errors, found["error"], DocumentRejected)
-    rejection = kind(found["message"])
-    assert isinstance(rejection, DocumentRejected)
-    return rejection
+    def of(told: Any) -> DocumentRejected:
+        kind = getattr(errors, str(told["error"]))
+        if not (isinstance(kind, type) and issubclass(kind, DocumentRejected)):
+            raise ValueError(f"{told['error']} is no reason to refuse a document")
+        return kind(str(told["message"]))
+
+    return read_told(path, of)
 
 
 def _log_child(directory: Path, filename: str) -> None:
-    with contextlib.suppress(OSError):
-        tail = (directory / ERRORS).read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace")
+    with contextlib.suppress(DocumentMalformed):
+        tail = read_result(directory / ERRORS, tail=_LOG_TAIL_BYTES).decode("utf-8", "replace")
         _log.warning("the parser of %r failed: %s", filename, tail)

@@ -19,8 +19,12 @@ START_TIMEOUT_SECONDS = 120.0
 class ZygoteProcess:
     """A running zygote."""
 
-    def __init__(self, process: asyncio.subprocess.Process, network: str) -> None:
-        self.network = network
+    def __init__(self, process: asyncio.subprocess.Process, told: dict[str, Any]) -> None:
+        self.network: str = told["network"]
+        self.confinement = {
+            "namespace": self.network == "namespace", "landlock": told["landlock"], "seccomp": told["seccomp"],
+        }
+        """By mechanism: whether it is in force in the children."""
         self._process = process
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._waited: dict[int, float] = {}
@@ -37,6 +41,8 @@ class ZygoteProcess:
             "HF_HUB_OFFLINE": "1",
             "TRANSFORMERS_VERBOSITY": "error",
             "LANG": "C.UTF-8",
+            # Libraries that keep something there find nothing, rather than ask the system whose home it is.
+            "HOME": "/nonexistent",
         }
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-W", "ignore", "-m", program, json.dumps(asdict(limits)),
@@ -46,7 +52,7 @@ class ZygoteProcess:
         try:
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
                 line = await process.stdout.readline()
-            return cls(process, json.loads(line)["network"])
+            return cls(process, json.loads(line))
         except BaseException as error:
             # A service that is stopped meanwhile leaves no process behind either.
             with contextlib.suppress(ProcessLookupError):

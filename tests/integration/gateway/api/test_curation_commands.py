@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest_asyncio
 from sourcier import Client
 from sourcier.errors import FailedPrecondition
 from sourcier.services.chassis.postgres.database import Database
+from tests.fix_forkers import ForkedCommand
 from tests.integration.cli.conftest import Done, environment
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 from tests.integration.index.writer import Writer
@@ -33,19 +32,15 @@ async def address(handbook: Database) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def sourcier(address: str, tmp_path: Path) -> Sourcier:
+async def sourcier(address: str, tmp_path: Path, command_forker: ForkedCommand) -> Sourcier:
     """Run `sourcier` on behalf of `acme`."""
     async def run(*arguments: str, code: int = 0) -> Done:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "sourcier.cli", *arguments, cwd=tmp_path,
-            env=environment(address) | {"SOURCIER_TENANT": "acme"}, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        done = await command_forker.run(
+            *arguments, cwd=tmp_path, environment=environment(address) | {"SOURCIER_TENANT": "acme"}
         )
-        async with asyncio.timeout(60):
-            out, err = await process.communicate()
-        assert process.returncode == code, err.decode()
-        assert "Traceback" not in err.decode()
-        return Done(code, out.decode(), err.decode())
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return Done(code, done.stdout, done.stderr)
 
     return run
 

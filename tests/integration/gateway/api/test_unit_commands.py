@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 
 from sourcier.services.chassis.postgres.database import Database
+from tests.fix_forkers import ForkedCommand
 from tests.integration.cli.conftest import environment
 from tests.integration.gateway.api.test_unit_service import ANSWER, QUESTION, enriched
 
 
-async def test_chunks_are_shown_and_edited_from_the_command_line(handbook: Database) -> None:
+async def test_chunks_are_shown_and_edited_from_the_command_line(
+    handbook: Database, command_forker: ForkedCommand
+) -> None:
     async with enriched(handbook) as served:
         variables = environment(f"127.0.0.1:{served.server.port}") | {"SOURCIER_TENANT": "acme"}
 
         async def sourcier(*arguments: str, code: int = 0) -> str:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "sourcier.cli", *arguments, env=variables, stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            )
-            async with asyncio.timeout(60):
-                out, err = await process.communicate()
-            assert process.returncode == code, err.decode()
-            assert "Traceback" not in err.decode()
-            return (out or err).decode()
+            done = await command_forker.run(*arguments, environment=variables)
+            assert done.returncode == code, done.stderr
+            assert "Traceback" not in done.stderr
+            return done.stdout or done.stderr
 
         lines = (await sourcier("chunks", "list", "--agent", "support")).splitlines()[1:]
         assert sorted(line.split("\t")[3] for line in lines) == ["enriched", "failed: BAD_OUTPUT", "waiting"]

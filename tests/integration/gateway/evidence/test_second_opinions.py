@@ -13,6 +13,8 @@ from sourcier.services.chassis.postgres.database import Database
 from tests.integration.gateway.fix_gateway import Scenario, gateway
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
+ALTERED = "Par semaine, deux jours de télétravail sont possibles [1]."
+"""Not as the passage has it, so that it is no quotation."""
 TEXT = "Le télétravail est possible deux jours par semaine [1]."
 
 
@@ -137,6 +139,82 @@ async def test_an_entailment_model_of_the_rerank_service_is_asked_by_itself(
     ((premise, hypothesis),) = seen
     assert premise.startswith("Télétravail\nLe télétravail est possible")
     assert hypothesis == "Le télétravail est possible deux jours par semaine."
+
+
+def reader(says: float, denies: float, seen: list[tuple[str, str, str]] | None = None) -> Scenario:
+    """Return a scenario with a reader that says the same of every window, and keeps what it was shown."""
+    def relations(window: str, sentence: str, question: str) -> tuple[float, float]:
+        if seen is not None:
+            seen.append((window, sentence, question))
+        return says, denies
+
+    return Scenario(entailment_model="reader", relations=relations)
+
+
+@pytest.mark.parametrize(("says", "denies", "support", "reason"), [
+    (0.9, 0.05, answer_pb2.SUPPORT_READ, ""),
+    (0.1, 0.1, answer_pb2.SUPPORT_NOT_TOLD,
+     "Le modèle de lecture ne trouve pas cela dans les phrases les plus proches du passage cité."),
+])
+async def test_a_reader_is_shown_windows_and_the_question_and_its_word_is_in_the_citation(
+    handbook: Database, says: float, denies: float, support: answer_pb2.Support.ValueType, reason: str
+) -> None:
+    seen: list[tuple[str, str, str]] = []
+    scenario = reader(says, denies, seen)
+    scenario.deltas = (ALTERED,)
+    async with gateway(handbook, scenario) as served:
+        events, error = await served.ask(QUESTION)
+    assert error is None
+    citation = citation_of(events)
+    assert (citation.support, citation.reason, citation.score) == (support, reason, pytest.approx(says))
+    assert text_of(events) == ALTERED
+    window, sentence, question = seen[0]
+    assert "deux jours par semaine" in window
+    assert not window.startswith("Télétravail\n")
+    assert (sentence, question) == ("Par semaine, deux jours de télétravail sont possibles.", QUESTION)
+
+
+async def test_what_a_reader_finds_contradicted_is_withheld_and_the_passage_quoted(handbook: Database) -> None:
+    scenario = reader(0.02, 0.95)
+    scenario.deltas = (ALTERED,)
+    async with gateway(handbook, scenario) as served:
+        events, error = await served.ask(QUESTION)
+    assert error is None
+    (withheld,) = [event.withheld for event in events if event.HasField("withheld")]
+    assert withheld.closest.support == answer_pb2.SUPPORT_CONTRADICTED
+    assert withheld.reason.startswith("Selon le modèle de lecture")
+    assert withheld.reason.endswith("dit autre chose.")
+    assert "Par semaine, deux jours" not in text_of(events)
+    assert text_of(events).startswith("« ")
+    assert "deux jours par semaine" in text_of(events)
+    assert text_of(events).endswith("» [1]")
+
+
+@pytest.mark.parametrize(("scenario", "shown"), [
+    (reader(0.99, 0.0), False), (Scenario(entailment_model="nli", entailed=lambda premise, hypothesis: 0.99), True),
+])
+async def test_a_reader_does_not_make_up_for_a_clause_that_decides_nothing(
+    handbook: Database, scenario: Scenario, shown: bool
+) -> None:
+    scenario.deltas = ("Oui, le télétravail est possible le jeudi [1].",)
+    async with gateway(handbook, scenario) as served:
+        events, error = await served.ask("Le télétravail est-il possible le jeudi ?")
+    assert error is None
+    supports = [event.withheld.closest.support for event in events if event.HasField("withheld")]
+    assert supports == ([] if shown else [answer_pb2.SUPPORT_UNDECIDED])
+
+
+async def test_what_a_reader_finds_contradicted_is_shown_and_marked_where_that_was_asked_for(
+    handbook: Database,
+) -> None:
+    scenario = reader(0.02, 0.95)
+    scenario.deltas = (ALTERED,)
+    async with gateway(handbook, scenario, strictness="mark") as served:
+        events, _ = await served.ask(QUESTION)
+    assert text_of(events) == ALTERED
+    citation = citation_of(events)
+    assert citation.support == answer_pb2.SUPPORT_CONTRADICTED
+    assert citation.reason.startswith("Selon le modèle de lecture")
 
 
 @pytest.mark.parametrize(("settings", "scenario"), [

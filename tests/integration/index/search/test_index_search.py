@@ -278,7 +278,7 @@ async def test_words_are_searched_before_the_vector_comes_in_the_same_snapshot(
     await writer.index("a.txt", ["un contrat de travail"])
     vector = question_vector("un contrat de travail")
 
-    async def after_a_change() -> QuestionVector:
+    async def after_a_change(_: object) -> QuestionVector:
         await writer.index("a.txt", ["tout autre chose"])
         await writer.index("b.txt", ["un contrat de travail"])
         return vector
@@ -295,7 +295,7 @@ async def test_words_are_searched_before_the_vector_comes_in_the_same_snapshot(
 async def test_no_connection_is_held_for_a_vector_that_is_late(database: Database, writer: Writer) -> None:
     await writer.index("a.txt", ["un texte"])
 
-    async def late() -> None:
+    async def late(_: object) -> None:
         assert database.statistics()["pool_available"] < database.statistics()["pool_size"]
 
     assert await search.fused_while(database, request(), question="texte", coming=late) is None

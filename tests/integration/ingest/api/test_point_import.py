@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,6 +27,7 @@ from sourcier.services.index.search import search
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
 from sourcier.services.ingest.api.transfer import TransferServer
+from tests.fix_forkers import ForkedCommand
 from tests.integration.index.writer import DIMENSION, SPACE, text_vector
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import TENANT, Pipeline
@@ -192,17 +191,17 @@ async def test_vectors_are_kept_where_they_are_the_collections_own(serve: Serve,
         assert found.similarity == pytest.approx(1.0, abs=1e-3)
 
 
-async def test_the_command_tells_what_became_of_the_lines(serve: Serve, tmp_path: Path) -> None:
+async def test_the_command_tells_what_became_of_the_lines(
+    serve: Serve, tmp_path: Path, command_forker: ForkedCommand
+) -> None:
     written(tmp_path, ["{", *POINTS])
     async with serve(stages="") as service, importing(service) as client:
         async def command(*arguments: str) -> tuple[int, str, str]:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "sourcier.cli", "import-points", *arguments, "--gateway", client.target,
-                "--tenant", TENANT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
+            done = await command_forker.run(
+                "import-points", *arguments, "--gateway", client.target, "--tenant", TENANT,
+                environment=os.environ, cwd=tmp_path,
             )
-            out, err = await asyncio.wait_for(process.communicate(), 60)
-            return process.returncode or 0, out.decode(), err.decode()
+            return done.returncode, done.stdout, done.stderr
 
         for model in (), ("--model", "ada-002"):
             code, _, err = await command("points.jsonl", "--collection", "ancien", "--vectors", "keep", *model)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +31,7 @@ from sourcier.services.index.search import search
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
 from sourcier.services.ingest.api.transfer import TransferServer
 from sourcier.transfer_files import TransferReader
+from tests.fix_forkers import ForkedCommand
 from tests.integration.index.writer import SPACE, text_vector
 from tests.integration.ingest.conftest import Serve
 from tests.integration.ingest.fix_pipeline import METADATA, TENANT, Pipeline
@@ -217,20 +217,19 @@ async def test_an_import_that_was_cut_off_goes_on(serve: Serve, tmp_path: Path) 
         assert await found(service) == results
 
 
-async def test_the_command_takes_out_and_in(serve: Serve, tmp_path: Path) -> None:
+async def test_the_command_takes_out_and_in(
+    serve: Serve, tmp_path: Path, command_forker: ForkedCommand
+) -> None:
     async with serve() as service, transferring(service) as (client, _):
         await fill(service)
         results = await found(service)
         chunks = len(await stored(service))
 
         async def command(*arguments: str) -> tuple[int, str, str]:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "sourcier.cli", *arguments, "--gateway", client.target, "--tenant", TENANT,
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])},
+            done = await command_forker.run(
+                *arguments, "--gateway", client.target, "--tenant", TENANT, environment=os.environ, cwd=tmp_path,
             )
-            out, err = await asyncio.wait_for(process.communicate(), 60)
-            return process.returncode or 0, out.decode(), err.decode()
+            return done.returncode, done.stdout, done.stderr
 
         done = await command("export", "default", "out")
         assert done == (0, f"exported 2 documents, {chunks} chunks to out\n", "")

@@ -41,7 +41,7 @@ async def bucket_name(s3_server: S3Server, s3_bucket: S3Bucket) -> str:
 @pytest_asyncio.fixture
 async def watching(
     database_url: str, nats_server: NatsServer, subject_prefix: str, s3_bucket: S3Bucket, bucket_name: str,
-    tmp_path_factory: Any,
+    tmp_path_factory: Any, short_waits: None,
 ) -> AsyncIterator[Pipeline]:
     rules = tmp_path_factory.mktemp("rules") / "rules.toml"
     rules.write_text(

@@ -12,7 +12,7 @@ import pytest
 from sourcier.services.chassis import failpoints
 from tests.fix_servers import S3Bucket
 from tests.integration.ingest.conftest import Serve
-from tests.integration.ingest.fix_lives import life
+from tests.integration.ingest.fix_lives import Life
 from tests.integration.ingest.fix_pipeline import Pipeline
 from tests.integration.ingest.intake.test_members import archive, send, sources
 from tests.integration.ingest.members_process import ACK_WAIT_SECONDS
@@ -37,7 +37,7 @@ async def originals_match(service: Pipeline) -> bool:
 
 @pytest.mark.timeout(300)
 async def test_what_kills_left_is_recorded_once(
-    serve: Serve, database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket
+    serve: Serve, database_url: str, nats_url: str, subject_prefix: str, s3_bucket: S3Bucket, life: Life
 ) -> None:
     """One message, and a life for each step: every kill is met by a life that gets one step further."""
     given = {

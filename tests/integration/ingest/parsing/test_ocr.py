@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sourcier.services.ingest.parsing.scans.recognised import RecognisedPage
 from sourcier.services.ingest.reading_warnings import WarningCode
 from sourcier.services.ingest.stages.by_parts.readers import ReadPart
 from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
+from tests.integration.ingest.parsing.fix_locked_in import locked_in
 from tests.unit.ingest.fix_pdf_pages import PageMaker
 from tests.unit.ingest.fix_scans import NOTICE, notice, picture_file, scan_pdf, scanned
 
@@ -63,7 +65,7 @@ async def test_a_clean_scan_of_french_is_read_with_at_most_one_error_in_a_hundre
     recognisers: Recognisers, tmp_path: Path
 ) -> None:
     path = scan_pdf(tmp_path / "a.pdf", [scanned(notice(), tmp_path, height=SHORT)])
-    document = await whole(recognisers, path)
+    document, _ = await asyncio.gather(whole(recognisers, path), locked_in(recognisers, seconds=300))
     assert errors(document.text, TEXT) <= 0.01
     assert document.warnings == ()
     assert document.title == "Règlement intérieur"

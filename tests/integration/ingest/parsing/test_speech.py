@@ -18,6 +18,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.parts import part_file
 from sourcier.services.ingest.settings import IngestSettings
 from sourcier.services.ingest.stages.by_parts.transcribers import Transcribers
+from tests.integration.ingest.parsing.fix_locked_in import locked_in
 from tests.needed_sets import needs
 from tests.unit.ingest.fix_sound import RATE, recording
 
@@ -54,7 +55,9 @@ async def test_speech_is_heard_with_its_times_and_noise_is_not(settings: IngestS
     assert documents is not None
     noise = np.random.default_rng(1).normal(0, 0.05, 4 * RATE).astype(np.float32)
     async with transcriber_pool(settings) as pool:
-        document = await heard(pool, documents / SAMPLE, tmp_path / "speech")
+        document, _ = await asyncio.gather(
+            heard(pool, documents / SAMPLE, tmp_path / "speech"), locked_in(pool, seconds=200)
+        )
         assert document.title == "Shakespeare on Scenery"
         assert "by Oscar Wilde" in document.text
         start = document.text.index("All Lib")

@@ -26,7 +26,7 @@ from tests.integration.ingest.fix_enriching import (
     CountingEngine,
     TextEmbed,
 )
-from tests.integration.ingest.fix_lives import life
+from tests.integration.ingest.fix_lives import Life
 from tests.integration.ingest.fix_pipeline import TENANT
 from tests.waiting import eventually
 
@@ -34,7 +34,9 @@ KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith("enrich."
 
 
 @pytest.mark.parametrize("name", KILLED_AT)
-async def test_what_a_kill_left_is_made_once(name: str, database_url: str, nats_url: str, subject_prefix: str) -> None:
+async def test_what_a_kill_left_is_made_once(
+    name: str, database_url: str, nats_url: str, subject_prefix: str, life: Life
+) -> None:
     engine = CountingEngine(TELEWORK_RULE, HOLIDAYS_RULE)
     async with (
         Database(DatabaseSettings(url=database_url, connections_max=4)) as database,

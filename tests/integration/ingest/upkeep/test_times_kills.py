@@ -9,7 +9,7 @@ from sourcier.services.chassis import failpoints
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
 from sourcier.services.index.spaces import spaces
 from tests.integration.index.writer import SPACE, Writer
-from tests.integration.ingest.fix_lives import life
+from tests.integration.ingest.fix_lives import Life
 
 KILLED_AT = tuple(name for name in failpoints.NAMES if name.startswith(("times.", "relations.", "acronyms.")))
 REPLACING = "Elle annule et remplace la note du 3 mars 2020. Le comité social et économique (CSE) est consulté."
@@ -21,7 +21,7 @@ select (select count(*) from documents where times_rules > 0 and dated_from is n
 """
 
 
-async def test_what_kills_left_is_read_once(database_url: str) -> None:
+async def test_what_kills_left_is_read_once(database_url: str, life: Life) -> None:
     async with Database(DatabaseSettings(url=database_url, connections_max=4)) as database:
         async with database.transaction(tenant=ALL_TENANTS) as connection:
             await spaces.ensure_space(connection, SPACE)

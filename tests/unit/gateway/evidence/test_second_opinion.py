@@ -23,6 +23,7 @@ from sourcier.services.gateway.evidence.pace import FIRST
 from sourcier.services.gateway.evidence.second_opinion import Opinions, SecondOpinion
 from sourcier.services.gateway.evidence.wording import Span
 from sourcier.services.gateway.findings import Basis, Finding
+from sourcier.services.gateway.peers.entailing import EntailmentOffer, Relation
 from tests.unit.gateway.fix_gateway_domain import passage
 
 PROMPT = Prompt("Consignes.", "Sources :\n\nx\n\nQuestion : y", "Sources :\n\nx\n\n")
@@ -36,6 +37,9 @@ class Models:
     yes: float = 0.9
     entailed: Mapping[str, float] = field(default_factory=dict)
     """By part of the premise; 0.9 where it is not told."""
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    """By part of the window, in the order in which they are looked for; with any the model is a reader."""
+    read_of: list[tuple[list[str], str, str]] = field(default_factory=list)
     name: str = ""
     error: ServiceError | None = None
     look_error: ServiceError | None = None
@@ -57,12 +61,21 @@ class Models:
         yes, no = choices
         return {yes: math.log(self.yes), no: math.log(1 - self.yes)}, Usage(100, 80, 1)
 
-    async def entailment_model(self, *, tenant: str, deadline: Deadline) -> str:
+    async def entailment_model(self, *, tenant: str, deadline: Deadline) -> EntailmentOffer:
         """Name the model."""
         self.looks += 1
         if self.look_error is not None:
             raise self.look_error
-        return self.name
+        return EntailmentOffer(self.name, 128 if self.relations else 0)
+
+    async def read(
+        self, windows: Sequence[str], sentence: str, *, question: str, tenant: str, deadline: Deadline
+    ) -> list[Relation]:
+        """Tell the relation of each window."""
+        self.read_of.append((list(windows), sentence, question))
+        if self.error is not None:
+            raise self.error
+        return [next(told for part, told in self.relations.items() if part in window) for window in windows]
 
     async def entailment(self, premise: str, hypothesis: str, *, tenant: str, deadline: Deadline) -> float:
         """Tell the probability."""
@@ -395,3 +408,120 @@ async def test_the_judge_and_the_signs_of_the_search_decide_together(
 async def test_where_the_judge_cannot_say_the_signs_decide(margin: float | None, answerable: bool) -> None:
     opinion = opinion_of(Models(error=Unavailable("gone")), question=True)
     assert await opinion.is_answerable("Combien ?", margin=margin, deadline=Deadline.after(30)) is answerable
+
+
+SAYS, DENIES, OPEN = Relation(0.9, 0.02), Relation(0.03, 0.95), Relation(0.2, 0.1)
+
+
+def reader(**relations: Relation) -> Models:
+    """Return a reader by the words of windows; what holds none of them is open."""
+    return Models(name="reader", relations={**relations, "": OPEN})
+
+
+async def test_a_reader_is_shown_windows_with_the_question_and_not_asked_for_entailment() -> None:
+    models = reader(Deux=SAYS)
+    opinion = opinions_of(models, judge=JudgeMode.OFF).open(
+        PROMPT, PASSAGES, language="fr", tenant="acme", judge=None, judge_question=None, question="Combien de jours ?"
+    )
+    found = await ask(opinion, p1=verdict())
+    assert (found[1].finding, found[1].basis, found[1].score) == (Finding.SUPPORTED, Basis.READ, 0.9)
+    assert models.read_of == [(["Deux jours."], "Deux jours.", "Combien de jours ?")]
+    assert models.premises == []
+
+
+async def test_a_reader_sees_no_marks_of_lists_and_emphasis() -> None:
+    models = reader(Deux=SAYS)
+    await opinion_of(models).on("- **Deux** jours .", {1: verdict()}, deadline=Deadline.after(30))
+    assert [sentence for _, sentence, _ in models.read_of] == ["Deux jours."]
+
+
+@pytest.mark.parametrize(("relation", "finding", "score"), [
+    (DENIES, Finding.CONTRADICTED, 0.95), (OPEN, Finding.NOT_TOLD, 0.2),
+])
+async def test_what_a_reader_does_not_find_is_marked_and_what_it_finds_otherwise_withheld(
+    relation: Relation, finding: Finding, score: float
+) -> None:
+    models = reader(Deux=relation)
+    found = await ask(opinion_of(models), p1=verdict())
+    assert (found[1].finding, found[1].basis, found[1].score) == (finding, Basis.READ, score)
+    # What the one has refused, the other is not asked.
+    assert models.judged == []
+    if finding is Finding.CONTRADICTED:
+        assert PASSAGES[0].text[found[1].span.start : found[1].span.end] == "Deux jours."
+
+
+async def test_one_of_several_passages_is_enough_and_the_others_are_told_apart() -> None:
+    models = reader(**{"Deux jours.\nTrois": OPEN, "Deux": SAYS, "Trois": DENIES})
+    found = await ask(opinion_of(models, judge=JudgeMode.OFF), p1=verdict(), p2=verdict())
+    assert {number: each.finding for number, each in found.items()} == {1: Finding.SUPPORTED, 2: Finding.NOT_TOLD}
+    assert len(models.read_of) == 1
+
+
+async def test_passages_may_say_it_together() -> None:
+    models = reader(**{"Deux jours.\nTrois": SAYS})
+    found = await ask(opinion_of(models, judge=JudgeMode.OFF), p1=verdict(), p2=verdict())
+    assert {each.finding for each in found.values()} == {Finding.SUPPORTED}
+
+
+async def test_a_contradiction_is_heard_where_no_passage_says_it() -> None:
+    models = reader(**{"Deux jours.\nTrois": OPEN, "Trois": DENIES})
+    found = await ask(opinion_of(models, judge=JudgeMode.OFF), p1=verdict(), p2=verdict())
+    assert {number: each.finding for number, each in found.items()} == {
+        1: Finding.NOT_TOLD, 2: Finding.CONTRADICTED
+    }
+
+
+@pytest.mark.parametrize("finding", [Finding.NEGATION_ADDED, Finding.NAME_ABSENT])
+@pytest.mark.parametrize(("relation", "left"), [(SAYS, None), (OPEN, None), (DENIES, Finding.CONTRADICTED)])
+async def test_what_is_marked_is_never_talked_away_by_a_reader(
+    finding: Finding, relation: Relation, left: Finding | None
+) -> None:
+    found = await ask(opinion_of(reader(Deux=relation)), p1=verdict(finding))
+    assert found[1].finding is (left or finding)
+
+
+@pytest.mark.parametrize(("alone", "quoted"), [
+    (DENIES, "Elle ne sert pas le mercredi."), (OPEN, "La cantine sert le mardi. Elle ne sert pas le mercredi."),
+])
+async def test_the_one_sentence_that_contradicts_is_quoted_where_it_is_clear_by_itself(
+    alone: Relation, quoted: str
+) -> None:
+    text = "La cantine sert le mardi. Elle ne sert pas le mercredi."
+    models = reader(**{text: DENIES, "Elle ne": alone, "La cantine": OPEN})
+    opinion = opinions_of(models, judge=JudgeMode.OFF).open(
+        PROMPT, [passage(1, text)], language="fr", tenant="acme", judge=None, judge_question=None
+    )
+    found = await opinion.on("La cantine sert le mercredi.", {1: verdict()}, deadline=Deadline.after(30))
+    assert found[1].finding is Finding.CONTRADICTED
+    assert found[1].span.text == quoted == text[found[1].span.start : found[1].span.end]
+
+
+@pytest.mark.parametrize("finding", [Finding.FIGURE_ABSENT, Finding.OFF_TOPIC])
+async def test_a_reader_is_not_asked_about_what_is_withheld(finding: Finding) -> None:
+    models = reader(Deux=SAYS)
+    assert await ask(opinion_of(models), p1=verdict(finding)) == {1: verdict(finding)}
+    assert models.read_of == []
+
+
+async def test_a_sentence_that_stands_in_a_passage_word_for_word_is_not_read() -> None:
+    models = reader(Deux=DENIES)
+    opinion = opinion_of(models, judge=JudgeMode.OFF)
+    found = await opinion.on("Deux jours.", {1: verdict()}, repeated=True, deadline=Deadline.after(30))
+    assert (found, models.read_of) == ({1: verdict()}, [])
+
+
+async def test_the_judge_is_asked_about_what_a_reader_finds() -> None:
+    models = reader(Deux=SAYS)
+    models.yes = 0.1
+    found = await ask(opinion_of(models), p1=verdict())
+    assert (found[1].finding, found[1].basis) == (Finding.NOT_CONFIRMED, Basis.JUDGED)
+
+
+async def test_a_reader_that_fails_is_told_once_and_the_wording_stands() -> None:
+    models = reader(Deux=DENIES)
+    models.error = Unavailable("gone")
+    opinion = opinion_of(models, judge=JudgeMode.OFF)
+    for _ in range(2):
+        assert await ask(opinion, p1=verdict()) == {1: verdict()}
+    assert [each.stage for each in opinion.degradations] == ["entailment"]
+    assert len(models.read_of) == 1

@@ -12,6 +12,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.retrieval import question_vector
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
+from sourcier.services.index.slips.choosing import Respelling
 
 
 class SlowEmbedder:
@@ -20,11 +21,13 @@ class SlowEmbedder:
     def __init__(self, error: Exception | None = None) -> None:
         self.let = asyncio.Event()
         self.begun: list[str] = []
+        self.texts: list[str] = []
         self.cancelled: list[str] = []
         self._error = error
 
     async def embed_query(self, text: str, *, space_id: str, tenant: str, deadline: Deadline) -> QueryEmbedding:
         self.begun.append(space_id)
+        self.texts.append(text)
         try:
             await self.let.wait()
         except asyncio.CancelledError:
@@ -107,3 +110,18 @@ async def test_its_error_is_told_and_known_as_its_own() -> None:
         with pytest.raises(Unavailable, match="nobody embeds"):
             await embedding.soon()
         assert embedding.failed
+
+
+async def test_a_question_with_slips_is_embedded_once_more_with_what_is_meant() -> None:
+    embedder = SlowEmbedder()
+    meant = [Respelling("combein", ("combien",), (("combien",),), ("combein",))]
+    async with coming(embedder) as embedding:
+        await begun(embedding, "wide")
+        embedder.let.set()
+        assert await embedding.soon() is not None
+        for respellings in (meant, meant, ()):
+            assert await embedding.soon(respellings) is not None
+        assert embedder.texts == ["Combien ?", "Combien ? (combien)"]
+        # In another space, too.
+        await begun(embedding, "narrow")
+    assert embedder.texts[2:] == ["Combien ? (combien)"]

@@ -15,6 +15,7 @@ from sourcier.services.chassis.errors import DocumentRejected, Unavailable, told
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.parts import FOLDER, PARTS, part_file
 from sourcier.services.ingest.parsing.zygote import ARTEFACT
+from sourcier.services.ingest.stages.results import read_result
 from sourcier.services.ingest.stages.sandbox import ParserPool
 
 OUTSIDE_ATTEMPTS = 3
@@ -101,7 +102,7 @@ class PartReaders:
                 error = await self._tried(folder, source, attempt)
                 done = 0
                 while done < len(source[PARTS]) and (file := part_file(folder, left[done])).exists():
-                    content = await asyncio.to_thread(file.read_bytes)
+                    content = await asyncio.to_thread(read_result, file)
                     failed = bool(self.result.from_bytes(content).error)
                     yield ReadPart(left[done], content, failed)
                     done += 1
@@ -123,7 +124,7 @@ class PartReaders:
         async with self.working_folder() as folder:
             source = self._source(path, filename, content_type) | told
             await self._pool.in_child(folder, source, attempt=1)
-            return await asyncio.to_thread((folder / ARTEFACT).read_bytes)
+            return await asyncio.to_thread(read_result, folder / ARTEFACT)
 
     async def _tried(self, folder: Path, source: dict[str, Any], attempt: int) -> DocumentRejected | Unavailable | None:
         try:

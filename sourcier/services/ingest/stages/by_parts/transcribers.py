@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sourcier.services.chassis.errors import DocumentRejected, Unavailable, told_to_logs
 from sourcier.services.ingest.parsing.limits import ParsingLimits
-from sourcier.services.ingest.parsing.parts import THREADS
+from sourcier.services.ingest.parsing.parts import READS, THREADS
 from sourcier.services.ingest.parsing.sound.transcript import RefusedSound, TranscribedPart
 from sourcier.services.ingest.stages.by_parts.readers import OUTSIDE_ATTEMPTS, PartReaders, ReadPart
 from sourcier.services.ingest.transcribing.keys import DECODE, LANGUAGES, MODEL, SECONDS_MAX
@@ -35,6 +35,13 @@ class SpeechModel:
     folder: str
     identity: str
 
+    def files(self) -> list[str]:
+        """Return what is read of it: its folder, and where the links in it lead, as those of a hub's cache do."""
+        if not self.folder:
+            return []
+        links = [path for path in Path(self.folder).iterdir() if path.is_symlink()]
+        return [self.folder, *(str(path.resolve()) for path in links)]
+
 
 class Transcribers(PartReaders):
     """A pool of processes that hear recordings by a model."""
@@ -51,6 +58,7 @@ class Transcribers(PartReaders):
             program=_PROGRAM, parts_of_child=PARTS_OF_CHILD, concurrency=concurrency, limits=limits,
             options={
                 MODEL: model.folder, THREADS: threads, LANGUAGES: list(languages), SECONDS_MAX: seconds_max,
+                READS: model.files(),
             },
             parent_directory=parent_directory,
         )

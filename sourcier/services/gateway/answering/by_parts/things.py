@@ -1,0 +1,223 @@
+"""Several things of which the same is asked, and several questions in one sentence: told from what is one, and cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sourcier.services.gateway.answering.by_parts.asking import PARTS_MAX, Form, Said, Several
+from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.computing import questions as computing
+from sourcier.services.index.language.stop_words import fold_in_place
+
+WORDS_MAX = 4
+"""Of one of several things: more are rather a clause."""
+
+_JOINING = re.compile(
+    r"\b(?:entre|ensemble|total|totale|communs?|communes?|somme|moyenne|fois|relations?|liens?|rapports?|differences?|"
+    r"accords?|articulation|fusion|partage|repartition|equilibre|cumul|comparaison|mutuelle?s?|reciproques?|parite|"
+    r"between|together|both|relationships?|links?|mutual|merger|split|sum|average|ni|sauf|hors)\b"
+)
+"""Words that make one thing of two."""
+_HEAD = re.compile(
+    r"(?:(?:a |de |pour |dans )?quell?e?s? (?:est|sont|etaient|seront|etait) |what (?:is|are|was|were) |"
+    r"(?:donne[rz]?|indique[rz]?|liste[rz]?)(?:-moi)? |give me |list |show me )"
+)
+_CASES = {
+    "de la ": ("de", "la "), "de l'": ("de", "l'"), "du ": ("de", "le "), "des ": ("de", "les "),
+    "a la ": ("a", "la "), "a l'": ("a", "l'"), "au ": ("a", "le "), "aux ": ("a", "les "),
+    "pour la ": ("pour", "la "), "pour le ": ("pour", "le "), "pour les ": ("pour", "les "),
+    "pour l'": ("pour", "l'"), "dans la ": ("dans", "la "), "dans le ": ("dans", "le "),
+    "dans les ": ("dans", "les "), "dans l'": ("dans", "l'"),
+    "of the ": ("of", "the "), "for the ": ("for", "the "), "at the ": ("at", "the "), "in the ": ("in", "the "),
+}
+"""A preposition with its article: what it is, and the article by itself."""
+_CASE = r"(?:de la |de l'|du |des |a la |a l'|aux? |(?:pour|dans) (?:la |le |les |l')|(?:of|for|at|in) the )"
+_FIRST = re.compile(rf"(?<=\s){_CASE}")
+_NEXT = re.compile(
+    rf"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?:(?:ceux|celui|celles?|those|that)\s)?(?P<case>{_CASE}|the )"
+)
+_BODIES = lexicon.words(
+    "commission ministere ministre direction directeur directrice comite conseil service syndicat departement "
+    "delegation federation union chambre agence office institut ecole pole maison association societe code loi "
+    "ministry department committee council board office school institute association society act"
+)
+"""What bears a name such as « commission de l'environnement et de l'urbanisme »: that is one."""
+_TAIL = re.compile(
+    r"\s(?:le|la|les|en|pour|dans|avec|sans|par|sur|qui|que|a|au|aux|pendant|apres|avant|depuis|on|in|at|for|during|who|"
+    r"which|with)\s|\s(?:l'|qu')"
+)
+"""What may be said of all things behind the last one; « de … » is said of that one alone."""
+_CLAUSE = re.compile(r"\s(?:qui|que|who|which|that)\s|\squ'")
+_VERBS = {
+    "coutent": "coûte", "sont": "est", "ouvrent": "ouvre", "ferment": "ferme", "se trouvent": "se trouve",
+    "se situent": "se situe", "valent": "vaut", "durent": "dure", "commencent": "commence", "finissent": "finit",
+    "mesurent": "mesure",
+}
+_SUBJECTS = re.compile(
+    rf"(?P<ask>(?:combien|ou|quand|a (?:quelle heure|combien)|a quelles heures|jusqu'a quand|depuis quand)\s)"
+    rf"(?P<verb>{'|'.join(_VERBS)})\s(?P<rest>.+)"
+)
+_ENGLISH_SUBJECTS = re.compile(
+    r"(?P<ask>(?:how much|how long|when|where|at what time)\s(?:do|are)\s)(?P<rest>the\s.+)"
+)
+_ARTICLE_NEXT = re.compile(r"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?=(?:la |le |les |l'|the ))")
+_ENGLISH_VERB = re.compile(r"\s(?:open|close|cost|start|end|last|begin|located|situated)\b")
+
+
+def several_things(said: Said) -> Several | None:
+    """Return the parts of « les horaires de la mairie et de la piscine »; None for all else.
+
+    Each thing has its article: « bourse d'étude et de recherche » is one, and so are « droits et devoirs ».
+    """
+    if ":" in said.plain or "?" in said.plain or _JOINING.search(said.plain) is not None:
+        return None
+    found = _of_things(said) or _subjects(said) or _english_subjects(said)
+    if found is None or computing.asked(said.typed, language=said.language) is not None:
+        return None
+    return found
+
+
+def _of_things(said: Said) -> Several | None:
+    head = _HEAD.match(said.plain)
+    joints = [] if head is None else list(_NEXT.finditer(said.plain, head.end()))
+    if head is None or not joints or len(joints) >= PARTS_MAX or not _is_last_and(joints):
+        return None
+    firsts = list(_FIRST.finditer(said.plain, head.end(), joints[0].start()))
+    if not firsts:
+        return None
+    case, article = _CASES[firsts[-1].group()]
+    kinds = [_CASES.get(joint.group("case"), (case, joint.group("case"))) for joint in joints]
+    if any(kind != case for kind, _ in kinds):
+        return None
+    if said.plain[: firsts[-1].start()].split()[-1].rpartition("'")[2] in _BODIES:
+        # « les membres de la commission de l'environnement et de l'urbanisme » are those of one commission.
+        return None
+    before = said.typed[: firsts[-1].start()].rstrip()
+    if not said.plain[head.end() : firsts[-1].start()].strip():
+        return None
+    earlier = [(firsts[-1].end(), joints[0].start())]
+    earlier += [(joint.end(), after.start()) for joint, after in pairwise(joints)]
+    # « la prime pour travaux dangereux et la prime pour travaux insalubres »: each has its own.
+    own_tails = any(_TAIL.search(said.plain, *span) is not None for span in earlier)
+    last, tail = (len(said.typed), "") if own_tails else _without_tail(said, joints[-1].end())
+    spans = [*earlier, (joints[-1].end(), last)]
+    things = [said.typed[start:end].strip() for start, end in spans]
+    if tail is None or not _are_things(things):
+        return None
+    articles = [article, *(each for _, each in kinds)]
+    end = " ?" if said.is_french else "?"
+    labels = [f"{each}{thing}" for each, thing in zip(articles, things, strict=True)]
+    cases = [firsts[-1].group(), *(_whole_case(joint.group("case"), case) for joint in joints)]
+    questions = dict(zip(labels, (
+        f"{before} {each}{thing}{tail}{end}" for each, thing in zip(cases, things, strict=True)
+    ), strict=True))
+    if len(questions) < len(labels):
+        return None
+    return Several(Form.THINGS, tuple(labels), questions.__getitem__)
+
+
+def _whole_case(case: str, kind: str) -> str:
+    return case if case != "the " else f"{kind} the "
+
+
+def _is_last_and(joints: Sequence[re.Match[str]]) -> bool:
+    """Return whether a row ends with « et », and what stands before are commas."""
+    *commas, last = (joint.group() for joint in joints)
+    return re.search(r"\b(?:et|and)\b", last) is not None and all("," in comma for comma in commas)
+
+
+def _without_tail(said: Said, start: int) -> tuple[int, str | None]:
+    """Return where the last thing ends, and what is said of all of them behind; None where that is a clause."""
+    tail = _TAIL.search(said.plain, start)
+    if tail is None:
+        return len(said.typed), ""
+    if _CLAUSE.search(said.plain, tail.start()) is not None:
+        return tail.start(), None
+    return tail.start(), said.typed[tail.start() :]
+
+
+def _are_things(things: Sequence[str]) -> bool:
+    return all(thing and len(thing.split(" ")) <= WORDS_MAX and "?" not in thing for thing in things)
+
+
+def _subjects(said: Said) -> Several | None:
+    """« Combien coûtent la piscine et la médiathèque ? »."""
+    match = _SUBJECTS.fullmatch(said.plain)
+    if match is None:
+        return None
+    things = _row(said, match.start("rest"), len(said.typed))
+    if things is None:
+        return None
+    ask, verb = said.typed[: match.end("ask")], _VERBS[match.group("verb")]
+    return Several(Form.THINGS, things, lambda label: f"{ask}{verb} {label} ?")
+
+
+def _english_subjects(said: Said) -> Several | None:
+    """"When do the pool and the library open?"."""
+    match = _ENGLISH_SUBJECTS.fullmatch(said.plain)
+    verb = None if match is None else _ENGLISH_VERB.search(said.plain, match.start("rest"))
+    if match is None:
+        return None
+    end = len(said.typed) if verb is None else verb.start()
+    things = _row(said, match.start("rest"), end)
+    if things is None:
+        return None
+    ask = re.sub(r"\bdo\s$", "does ", re.sub(r"\bare\s$", "is ", said.typed[: match.end("ask")]))
+    tail = said.typed[end:]
+    return Several(Form.THINGS, things, lambda label: f"{ask}{label}{tail}?")
+
+
+def _row(said: Said, start: int, end: int) -> tuple[str, ...] | None:
+    """Return things with their articles, one after the other."""
+    joints = list(_ARTICLE_NEXT.finditer(said.plain, start, end))
+    if not joints or not _is_last_and(joints) or len(joints) >= PARTS_MAX:
+        return None
+    begins = [start, *(joint.end() for joint in joints)]
+    ends = [*(joint.start() for joint in joints), end]
+    things = tuple(said.typed[first:last].strip() for first, last in zip(begins, ends, strict=True))
+    if not re.match(r"la |le |les |l'|the ", fold_in_place(things[0])) or len(set(things)) < len(things):
+        return None
+    return things if all(len(thing.split(" ")) <= WORDS_MAX + 1 for thing in things) else None
+
+
+_ASKING = (
+    r"(?:(?:a |de |pour |dans |en )?(?:quell?e?s?|qui|quand|combien|comment|ou)|what|who|where|when|"
+    r"how(?: much| many)?|which)"
+)
+_NEW_QUESTION = re.compile(rf"(?:\s?\?\s(?:et |and )?|\s?,?\s(?:et|and)\s)(?={_ASKING}\b)")
+_ASKS = re.compile(rf"{_ASKING}\b")
+_REFERS = re.compile(
+    r"\b(?:il|elle|ils|elles|ce|cela|ca|celui|celle|ceux|celles|celui-ci|en|y|lui|leur|leurs|son|sa|ses|la meme|"
+    r"le meme|laquelle|lequel|it|its|they|them|their|this|that|these|those|he|she|his|her|there|one)\b"
+    r"|\b(?:la|le|les)\s\w+(?:er|ir|re)\b|\bl'\w+(?:er|ir|re)\b|\bc'est\b"
+)
+"""What stands for something of the question before: by itself, such a question asks nothing."""
+_VERB = re.compile(
+    r"\b(?:est|sont|etait|sera|coute|coutent|ouvre|ouvrent|ferme|ferment|peut|doit|faut|dure|durent|signe|dirige|gere|"
+    r"delivre|trouve|trouvent|recoit|is|are|was|does|do|can|must|costs?|opens?|closes?|runs?|signs?|signed)\b"
+)
+_CONTENT = re.compile(r"\w{4,}")
+CONTENT_MIN = 2
+
+
+def questions_in_one(said: Said) -> Several | None:
+    """Return the questions that one text asks, where each says by itself what it asks; None for all else."""
+    cuts = list(_NEW_QUESTION.finditer(said.plain))
+    if not cuts or len(cuts) >= PARTS_MAX:
+        return None
+    begins = [0, *(cut.end() for cut in cuts)]
+    ends = [*(cut.start() for cut in cuts), len(said.typed)]
+    spans = list(zip(begins, ends, strict=True))
+    plain = [said.plain[start:end].strip() for start, end in spans]
+    if any(_ASKS.match(each) is None or _VERB.search(each) is None for each in plain):
+        return None
+    if any(_REFERS.search(each) is not None or len(_CONTENT.findall(each)) < CONTENT_MIN for each in plain[1:]):
+        return None
+    questions = tuple(f"{_capital(said.typed[start:end].strip())} ?" for start, end in spans)
+    return Several(Form.QUESTIONS, questions, str)
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
