@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -11,20 +12,29 @@ from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.stack.backups import manifest
 from sourcier.services.stack.backups.manifest import Backup
 
+DIGEST = hashlib.sha256(b"postgres.dump").hexdigest()
+FILES = ("postgres.dump", "objects-a.tar")
+
 
 @pytest.mark.parametrize(("spoiled", "said"), [
     ({"format": 2}, "of format 2; this release reads 1"),
-    ({"files": {"../../etc/passwd": ""}}, "lacks its file"),
-    ({"files": {"gone.tar": ""}}, "lacks its file gone.tar"),
+    ({"objects": {"../../etc/passwd": 1}, "files": {"postgres.dump": DIGEST, "objects-../../etc/passwd.tar": ""}},
+     "lacks its file"),
+    ({"files": {"postgres.dump": DIGEST, "objects-a.tar": "", "gone.tar": ""}}, "SHA-256 differs"),
+    ({"objects": {"gone": 1}, "files": {"postgres.dump": DIGEST, "objects-gone.tar": ""}}, "lacks its file"),
     ({"taken_at": "yesterday"}, "cannot be read"),
     ({"more": 1}, "cannot be read"),
+    ({"files": {}}, "does not name postgres.dump"),
+    ({"objects": {"a": 3, "b": 1}}, "does not name objects-b.tar"),
 ])
 def test_what_is_no_whole_backup_is_told(tmp_path: Path, spoiled: dict[str, object], said: str) -> None:
     with pytest.raises(FailedPrecondition, match=r"it has no backup\.json"):
         manifest.read(tmp_path)
+    for name in FILES:
+        (tmp_path / name).write_bytes(name.encode())
     manifest.write(tmp_path, Backup(
         taken_at="2026-11-28T22:00:00+00:00", schema="sourcier", migration=1, counts={"documents": 2}, objects={"a": 3},
-        files={},
+        files={name: manifest.sha256_of(tmp_path / name) for name in FILES},
     ))
     assert manifest.read(tmp_path).told == "2 documents, 3 objects"
     path = tmp_path / "backup.json"

@@ -49,6 +49,12 @@ async def _pack_one(store: ObjectStore, key: str, archive: tarfile.TarFile) -> b
     return True
 
 
+def keys_in(path: Path) -> frozenset[str]:
+    """Return the keys of the objects in a file."""
+    with tarfile.open(path, mode="r:") as archive:
+        return frozenset(archive.getnames())
+
+
 async def unpack(path: Path, store: ObjectStore) -> int:
     """Store every object of a file under its key; return how many. Nothing is written to this machine's folders."""
     count = 0

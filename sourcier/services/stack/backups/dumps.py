@@ -1,4 +1,4 @@
-"""The database as a file and back, with PostgreSQL's own programs, as the role that the services have."""
+"""The database as a file, by a role that sees every row, and back by the services' own, with PostgreSQL's programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LINES_SHOWN = 4
 
 
 async def dump(postgres_url: str, *, schema: str, snapshot: str, folder: Path) -> None:
-    """Write what a snapshot of the schema holds; vectors hardly get smaller, so that little time goes into that."""
+    """Write what a snapshot of the schema holds; vectors hardly get smaller, so that little time goes into that.
+
+    Without `--enable-row-security`, ever: PostgreSQL then refuses a role to which policies hide rows.
+    """
     await _run(
         "pg_dump", postgres_url, "--format=custom", "--compress=1", f"--schema={schema}", f"--snapshot={snapshot}",
         "--no-owner", "--no-privileges", f"--file={folder / DUMP_FILE}",

@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 
 from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.stack.backups.archives import file_of
+from sourcier.services.stack.backups.dumps import DUMP_FILE
 from sourcier.services.stack.secret import write_private
 
 FORMAT = 1
@@ -60,6 +62,9 @@ def read(folder: Path) -> Backup:
         raise FailedPrecondition(f"{folder} is no whole back-up: it has no {MANIFEST_FILE}.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise FailedPrecondition(f"{folder / MANIFEST_FILE} cannot be read: {error}") from error
+    for name in (DUMP_FILE, *map(file_of, backup.objects)):
+        if name not in backup.files:
+            raise FailedPrecondition(f"{folder} is no whole back-up: {MANIFEST_FILE} does not name {name}")
     for name, digest in backup.files.items():
         path = folder / name
         if path.parent != folder or not path.is_file():

@@ -20,7 +20,7 @@ class Place:
     postgres_url: str = field(repr=False)
     schema: str
     dump_url: str = field(default="", repr=False)
-    """Of a role that bypasses row-level security: as any other, pg_dump refuses, for it would leave rows out."""
+    """The database as a role that bypasses row-level security, to which no row is hidden; for back-ups alone."""
     buckets: Mapping[str, ObjectStore]
 
     @classmethod

@@ -12,7 +12,15 @@ from pathlib import Path
 from psycopg import sql
 
 from sourcier.services.chassis.errors import AlreadyExists, FailedPrecondition
-from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings
+from sourcier.services.chassis.postgres.database import (
+    ALL_TENANTS,
+    ROLE_IS_UNBOUND,
+    Connection,
+    Database,
+    DatabaseSettings,
+)
+from sourcier.services.chassis.postgres.errors import translated_errors
+from sourcier.services.chassis.postgres.migrating import connected
 from sourcier.services.stack.backups import archives, dumps, manifest
 from sourcier.services.stack.backups.manifest import Backup
 from sourcier.services.stack.backups.place import Place
@@ -60,13 +68,13 @@ async def _take(place: Place, folder: Path) -> Backup:
         url=place.postgres_url, schema=place.schema, connections_max=2, statement_timeout_seconds=0,
         lock_timeout_seconds=0, idle_transaction_timeout_seconds=0,
     )
+    await _refuse_blind(place)
     async with Database(settings) as database, _files_kept(database):
         async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
             taken_at = datetime.now(UTC)
             snapshot = await _snapshot(connection)
             if snapshot is not None:
-                url = place.dump_url or place.postgres_url
-                await dumps.dump(url, schema=place.schema, snapshot=snapshot.name, folder=folder)
+                await dumps.dump(place.dump_url, schema=place.schema, snapshot=snapshot.name, folder=folder)
         if snapshot is None:
             raise FailedPrecondition("the database holds nothing of Sourcier yet: there is nothing to back up")
         objects = {
@@ -78,6 +86,21 @@ async def _take(place: Place, folder: Path) -> Backup:
         taken_at=taken_at.isoformat(timespec="seconds"), schema=place.schema, migration=snapshot.migration,
         counts=snapshot.counts, objects=objects, files={name: manifest.sha256_of(folder / name) for name in names},
     )
+
+
+async def _refuse_blind(place: Place) -> None:
+    """Raise FailedPrecondition without a role that sees every row: no claim shows one what all tenants' entries are."""
+    unbound = False
+    if place.dump_url:
+        with translated_errors():
+            async with await connected(place.dump_url, wait_seconds=0) as connection:
+                cursor = await connection.execute(ROLE_IS_UNBOUND)
+                unbound = await cursor.fetchone() == (True,)
+    if not unbound:
+        raise FailedPrecondition(
+            "a back-up as the services' role would lack rows that row-level security hides: set "
+            "SOURCIER_BACKUP_POSTGRES_URL to the same database as a role with BYPASSRLS and pg_read_all_data"
+        )
 
 
 @asynccontextmanager

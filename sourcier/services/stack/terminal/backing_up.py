@@ -41,10 +41,10 @@ async def _back_up(settings: StackSettings, folder: Path) -> None:
     found = running(settings.folder) if settings.folder.exists() else None
     if found is not None:
         place = Place.of({**inherited_environment(), **found.environment}, further_buckets=_further(settings))
-        backup = await taking.take(_as_superuser(place, settings), folder)
+        backup = await taking.take(_seeing_all(place, settings), folder)
     else:
         async with _servers(settings) as place:
-            backup = await taking.take(_as_superuser(place, settings), folder)
+            backup = await taking.take(_seeing_all(place, settings), folder)
     Display().say(f"backed up {backup.told}, as they were at {backup.taken_at}, in {folder}")
 
 
@@ -74,10 +74,11 @@ async def _servers(settings: StackSettings) -> AsyncIterator[Place]:
             )
 
 
-def _as_superuser(place: Place, settings: StackSettings) -> Place:
-    """Return the place with the superuser of the data folder's own PostgreSQL; elsewhere the URL's role has to do."""
+def _seeing_all(place: Place, settings: StackSettings) -> Place:
+    """Return the place with the superuser of the data folder's own PostgreSQL, or elsewhere with the role that is set.
+    """
     if settings.external_url("postgres"):
-        return place
+        return replace(place, dump_url=settings.backup_postgres_url.get_secret_value())
     password = (settings.folder / "postgres" / "superuser-password").read_text("ascii").strip()
     return replace(place, dump_url=make_conninfo(place.postgres_url, user="postgres", password=password))
 
