@@ -23,14 +23,9 @@ FORGET_STREAMS = "update {table} set created = 'before the back-up'"
 async def restore(place: Place, folder: Path, backup: Backup) -> None:
     """Store the objects, then make the schema, whole or not at all: what was cut off is done again.
 
-    Raise FailedPrecondition where the place holds data, or the back-up is of a later release's schema.
+    Raise FailedPrecondition where the place holds data, or the back-up is not for it.
     """
-    known = len(read_migrations(FOLDER))
-    if backup.migration > known:
-        raise FailedPrecondition(
-            f"the back-up is of a later release: it has migration {backup.migration}, this release knows {known}; "
-            "install the release that it was taken with, or a later one"
-        )
+    refuse_later(backup)
     if place.schema != backup.schema:
         raise FailedPrecondition(f"the back-up is of the schema {backup.schema}; set SOURCIER_SCHEMA to that")
     if unknown := [bucket for bucket in backup.objects if bucket not in place.buckets]:
@@ -49,6 +44,16 @@ async def restore(place: Place, folder: Path, backup: Backup) -> None:
             await connection.execute("select set_config('sourcier.tenant', '*', false)")
             await connection.execute(forget_streams)
             await connection.execute("analyze")
+
+
+def refuse_later(backup: Backup) -> None:
+    """Raise FailedPrecondition for a back-up of a later release's schema."""
+    known = len(read_migrations(FOLDER))
+    if backup.migration > known:
+        raise FailedPrecondition(
+            f"the back-up is of a later release: it has migration {backup.migration}, this release knows {known}; "
+            "install the release that it was taken with, or a later one"
+        )
 
 
 async def _refuse_objects(bucket: str, store: ObjectStore, folder: Path) -> None:

@@ -50,6 +50,7 @@ async def _back_up(settings: StackSettings, folder: Path) -> None:
 
 async def _bring_back(settings: StackSettings, folder: Path) -> None:
     backup = await asyncio.to_thread(manifest.read, folder)
+    restoring.refuse_later(backup)  # before any server is started for it
     async with _servers(settings) as place:
         await restoring.restore(place, folder, backup)
     Display().say(
