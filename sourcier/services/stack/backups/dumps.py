@@ -38,8 +38,9 @@ async def _run(program: str, postgres_url: str, *arguments: str) -> None:
     # Arguments are seen by whoever lists processes: no password is among them.
     known = conninfo_to_dict(postgres_url)
     password = known.pop("password", "")
+    place = make_conninfo("", **known)
     process = await asyncio.create_subprocess_exec(
-        programs.postgres_installation() / "bin" / program, f"--dbname={make_conninfo(**known)}", "--no-password",
+        programs.postgres_installation() / "bin" / program, f"--dbname={place}", "--no-password",
         *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env={**server_environment(), **({"PGPASSWORD": str(password)} if password else {})},
