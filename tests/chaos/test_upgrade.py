@@ -37,7 +37,7 @@ def nurseries(earlier: Path) -> Iterator[Mapping[str, Nursery]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(480)
+@pytest.mark.timeout(900)
 async def test_the_release_before_runs_beside_this_one_there_and_back(
     servers: Servers, earlier: Path, nurseries: Mapping[str, Nursery]
 ) -> None:

@@ -48,7 +48,7 @@ HABITS = Habits(names=16, large_share=0.2)
 PACE_SECONDS = 0.15
 TOGETHER_QUESTIONS = 4
 """So many are answered while both versions of a service run, and again before the next one changes."""
-STEP_SECONDS_MAX = 120.0
+STEP_SECONDS_MAX = 300.0
 CONVERGE_SECONDS_MAX = 180.0
 ANSWER_SECONDS_MAX = 60.0
 # What people are refused is no concern of this: any passage found answers.
