@@ -99,10 +99,10 @@ bench: ## Measure speed beside peers: make bench [ONLY=name,…] [QUICK=1] [PUBL
 	@$(RUN) -m bench $(if $(ONLY),--only "$(ONLY)") $(if $(call said,$(QUICK)),--quick) $(if $(call said,$(PUBLISH)),--publish) \
 	  $(if $(call said,$(LIST)),--list)
 
-chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds] [SEED=n] [SCENARIO=name].
+chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds] [SEED=n] [SCENARIO=name] [EARLIER=tag].
 	@$(INSTALL) services dev
 	@$(RUN) -m tests.chaos $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) \
-	  $(if $(DURATION),--duration $(DURATION))
+	  $(if $(DURATION),--duration $(DURATION)) $(if $(EARLIER),--earlier $(EARLIER))
 
 deploy: ## Write the dashboards and the renderings of the Kubernetes chart.
 	@$(INSTALL) deploy

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -75,3 +76,14 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if not (root := checkout()):
         return dict(environment)
     return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, (str(root), environment.get("PYTHONPATH"))))}
+
+
+@cache
+def own_release() -> str:
+    """Return the release of this code."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("sourcier")
+    except PackageNotFoundError:
+        return "a checkout"

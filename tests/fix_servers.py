@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from sourcier.services.chassis.postgres.database import migrate
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings

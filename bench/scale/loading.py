@@ -22,7 +22,8 @@ from bench.scale.corpus import BLOCK
 from bench.scale.passages import RealTexts
 from bench.texts import ROOT
 from sourcier.services.chassis.ids import new_id
-from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings, migrate
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database, DatabaseSettings
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.index.collections import collections
 from sourcier.services.index.collections.collections import Chunking, Collection
 from sourcier.services.index.spaces import partitions, spaces

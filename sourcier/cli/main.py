@@ -30,6 +30,8 @@ COMMANDS = {
     "status": ("sourcier.cli.stack:status", "Tell what is running."),
     "doctor": ("sourcier.cli.health.doctor:doctor", "Look whether all works, and say what mends it."),
     "stats": ("sourcier.cli.health.stats:stats", "Count documents, chunks and jobs."),
+    "backup": ("sourcier.cli.stack:backup", "Write all that is kept into a folder."),
+    "restore": ("sourcier.cli.stack:restore", "Bring a back-up back."),
     "open": ("sourcier.cli.stack:open_page", "Open the page in a browser."),
     "ingest": ("sourcier.cli.documents.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.answers.ask:ask", "Ask a question; the answer streams, with its sources."),

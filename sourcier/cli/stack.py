@@ -1,4 +1,4 @@
-"""`sourcier up | down | status | open`: hands over to the stack, where it is installed."""
+"""`sourcier up | down | status | open | backup | restore`: hands over to the stack, where it is installed."""
 
 from __future__ import annotations
 
@@ -42,6 +42,22 @@ def down(data_dir: Path | None) -> None:
 def status(data_dir: Path | None, environment: bool) -> None:
     """Tell what is running: 0 when all is ready, 1 when not yet, 3 when nothing runs."""
     hand_over("sourcier.services.stack", ["status", *(["--environment"] if environment else []), *_folder(data_dir)])
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@DATA_DIR
+def backup(folder: Path, data_dir: Path | None) -> None:
+    """Write documents, conversations, rights and settings into a new FOLDER, while everything goes on."""
+    hand_over("sourcier.services.stack", ["backup", *_folder(data_dir), "--", str(folder)])
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@DATA_DIR
+def restore(folder: Path, data_dir: Path | None) -> None:
+    """Bring the back-up in FOLDER back, into a data folder that holds nothing yet."""
+    hand_over("sourcier.services.stack", ["restore", *_folder(data_dir), "--", str(folder)])
 
 
 @click.command(name="open")

@@ -10,18 +10,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from tests.chaos import bucket, report, simulation, throughput, trial
+from tests.chaos import bucket, report, simulation, throughput, trial, upgrade
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import serving
 from tests.chaos.probes import PROBES
+from tests.chaos.releases import NoEarlierRelease, check_out, earlier_release
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.trial import Outcome
 
 NAMES = (*SCENARIOS, *PROBES, "simulation")
-APART = ("bucket", "throughput")
+APART = ("bucket", "throughput", "upgrade")
 """Run only where they are named."""
 SIMULATIONS = 10_000
 """Seeds of the simulated ingest in one run."""
@@ -40,6 +41,8 @@ def main() -> int:
         asyncio.run(_campaign(arguments, folder, outcomes))
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
+    except NoEarlierRelease as error:
+        sys.stderr.write(f"upgrade cannot run here: {error}\n")
     finally:
         if not arguments.keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -52,29 +55,38 @@ async def _campaign(arguments: argparse.Namespace, folder: Path, outcomes: list[
     seed = arguments.seed
     while True:
         for name in _names(arguments.scenario):
-            outcome = await _run(name, seed, folder, arguments)
-            outcomes.append(outcome)
-            print(f"{' '.join(report.row(outcome))}\n{report.details(outcome)}", flush=True)  # noqa: T201
+            async for outcome in _run(name, seed, folder, arguments):
+                outcomes.append(outcome)
+                print(f"{' '.join(report.row(outcome))}\n{report.details(outcome)}", flush=True)  # noqa: T201
         seed += 1
         if time.monotonic() >= ends_at:
             return
 
 
-async def _run(name: str, seed: int, folder: Path, arguments: argparse.Namespace) -> Outcome:
+async def _run(name: str, seed: int, folder: Path, arguments: argparse.Namespace) -> AsyncIterator[Outcome]:
     if name == "bucket":
-        return await bucket.run(folder, seed=seed)
-    if name == "throughput":
+        yield await bucket.run(folder, seed=seed)
+    elif name == "upgrade":
+        commit = earlier_release(arguments.earlier)
+        print(f"the release before is {commit[:12]}", flush=True)  # noqa: T201
+        earlier = folder / f"earlier-{seed}"
+        await asyncio.to_thread(check_out, commit, earlier)
+        for number, order in enumerate(upgrade.ORDERS):
+            async with serving(folder / f"{name}-{seed}-{number}") as servers:
+                yield await upgrade.run(servers, seed=seed, earlier=earlier, order=order)
+    elif name == "throughput":
         async with serving(folder / f"{name}-{seed}") as servers:
-            return await throughput.run(servers, seed, GOOD_DOCUMENTS)
-    if name == "simulation":
-        return await asyncio.to_thread(_simulate, seed)
-    if name in PROBES:
+            yield await throughput.run(servers, seed, GOOD_DOCUMENTS)
+    elif name == "simulation":
+        yield await asyncio.to_thread(_simulate, seed)
+    elif name in PROBES:
         probe, _, size = PROBES[name]
         async with serving(folder / f"{name}-{seed}") as servers:
-            return await probe(servers, seed, size)
-    return await trial.run(
-        SCENARIOS[name], seed=seed, folder=folder, rounds=arguments.rounds, broken=arguments.broken
-    )
+            yield await probe(servers, seed, size)
+    else:
+        yield await trial.run(
+            SCENARIOS[name], seed=seed, folder=folder, rounds=arguments.rounds, broken=arguments.broken
+        )
 
 
 def _simulate(seed: int) -> Outcome:
@@ -107,6 +119,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--duration", type=float, default=0, help="seconds; the seeds go up until then")
     parser.add_argument("--rounds", type=int, default=1, help="how many times each fault happens")
     parser.add_argument("--broken", default="", help="a rule to break on purpose")
+    parser.add_argument("--earlier", default="", help="the release that `upgrade` begins with: a tag or a commit")
     parser.add_argument("--keep", action="store_true", help="keep the folder with logs and data")
     return parser.parse_args()
 

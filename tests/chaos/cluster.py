@@ -28,7 +28,8 @@ from tests.unit.embed.fix_embedding import write_model
 
 COLLECTION = "docs"
 MODEL = "test-model"
-READY_SECONDS = 90.0
+READY_SECONDS = 240.0
+"""Of a machine that has much else to do: what ends before is told by its exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,14 @@ class Cluster:
 
     def __init__(
         self, servers: Servers, *, plans: Sequence[Plan], options: Mapping[str, object], seed: int, nats_url: str = "",
-        nursery: Nursery | None = None,
+        nursery: Nursery | None = None, name: str = "",
     ) -> None:
-        """Choose names; `options` are those of `process`, `nats_url` another way to the broker for the services."""
+        """Choose names, unless one is given.
+
+        `options` are those of `process`, `nats_url` another way to the broker for the services.
+        """
         self.servers = servers
-        self.name = uuid.uuid4().hex[:10]
+        self.name = name or uuid.uuid4().hex[:10]
         self.prefix = f"chaos.{self.name}."
         self.bucket, self.source_bucket = f"chaos-{self.name}", f"chaos-{self.name}-source"
         self.folder = servers.folder / self.name
@@ -84,36 +88,57 @@ class Cluster:
         self.keepers: list[Keeper] = []
         self._plans, self._options, self._nats_url = plans, options, nats_url
         self._nursery = nursery
+        self._started = 0
+        self._keeping: dict[str, asyncio.Task[None]] = {}
+        self.environment: dict[str, str] = {}
         self.database: Database
         self.jetstream: JetStream
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Make database and buckets, start the processes, and keep them running for the block."""
+    async def running(self, *, collections: bool = True) -> AsyncIterator[None]:
+        """Make database and buckets, start the processes, and keep them running for the block.
+
+        Without `collections`, whoever starts further processes makes them, and migrates.
+        """
         self.folder.mkdir()
         servers, bucket = self.servers, self.bucket
         for made in (bucket, self.source_bucket):
             await servers.s3.create_bucket(made)
         url = await servers.postgres.create_database(f"chaos_{self.name}")
-        environment = self._environment(bucket=bucket, postgres_url=url)
+        self.environment = self._environment(bucket=bucket, postgres_url=url)
         async with AsyncExitStack() as opened:
             opened.push_async_callback(servers.postgres.drop_database, f"chaos_{self.name}")
             self.jetstream = await opened.enter_async_context(
                 JetStream(url=servers.nats.url, prefix=self.prefix, name="chaos")
             )
-            keeping = await opened.enter_async_context(_cancelled_in_the_end())
-            for number, plan in enumerate(self._plans):
-                name = f"{plan.service}-{number}"
-                keeper = Keeper(
-                    plan, name=name, log=self.folder / f"{name}.log", environment=environment,
-                    interpreter=Path(sys.executable), seed=self.seed * 100 + number, nursery=self._nursery,
-                )
-                self.keepers.append(keeper)
-                keeping.append(asyncio.create_task(keeper.run(), name=name))
-            await self._become_ready(keeping)
+            self._keeping = await opened.enter_async_context(_cancelled_in_the_end())
+            for plan in self._plans:
+                self.start(plan, nursery=self._nursery)
+            await self.become_ready()
             self.database = await opened.enter_async_context(Database(DatabaseSettings(url=url, connections_max=4)))
-            await self._create_collections()
+            if collections:
+                await self.create_collections()
             yield
+
+    def start(self, plan: Plan, *, nursery: Nursery | None = None) -> Keeper:
+        """Start a process, and keep it running; it is not ready yet."""
+        number, self._started = self._started, self._started + 1
+        name = f"{plan.service}-{number}"
+        keeper = Keeper(
+            plan, name=name, log=self.folder / f"{name}.log", environment=self.environment,
+            interpreter=Path(sys.executable), seed=self.seed * 100 + number, nursery=nursery,
+        )
+        self.keepers.append(keeper)
+        self._keeping[name] = asyncio.create_task(keeper.run(), name=name)
+        return keeper
+
+    async def retire(self, keeper: Keeper) -> int | None:
+        """Ask a process to end, and start it no more; return its exit code."""
+        self.keepers.remove(keeper)
+        task = self._keeping.pop(keeper.name)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return keeper.service.child.exit_code if keeper.service.child else None
 
     async def uploads_left(self) -> list[str]:
         """Return the uploads to the services' own bucket that nobody ended, each with its parts."""
@@ -128,11 +153,14 @@ class Cluster:
 
     @property
     def entrance(self) -> str:
-        """The address of the first process that takes uploads."""
-        first = next(keeper for keeper in self.keepers if "accept" in keeper.plan.stages)
+        """The address of the first process that takes uploads, one that is ready if there is any."""
+        taking = [each for each in self.keepers if each.plan.service == "ingest" and "accept" in each.plan.stages]
+        first = next((each for each in taking if each.ready.is_set()), taking[0])
         return f"127.0.0.1:{first.port}"
 
-    async def _become_ready(self, keeping: list[asyncio.Task[None]]) -> None:
+    async def become_ready(self) -> None:
+        """Wait until every process is; raise what one of them ended with."""
+        keeping = list(self._keeping.values())
         everyone = asyncio.gather(*(keeper.ready.wait() for keeper in self.keepers))
         async with asyncio.timeout(READY_SECONDS):
             first: list[asyncio.Future[Any]] = [everyone, *keeping]
@@ -142,7 +170,8 @@ class Cluster:
                 everyone.cancel()
                 task.result()
 
-    async def _create_collections(self) -> None:
+    async def create_collections(self) -> None:
+        """Make the collections of all tenants."""
         # Small chunks: a few kilobytes are several messages.
         chunking = ingest_pb2.Chunking(method="hybrid", unit="tokens", target=16, overlap=0, maximum=24)
         channel = open_channel(self.entrance)
@@ -187,11 +216,11 @@ def write_model_store(root: Path) -> None:
 
 
 @asynccontextmanager
-async def _cancelled_in_the_end() -> AsyncIterator[list[asyncio.Task[None]]]:
-    tasks: list[asyncio.Task[None]] = []
+async def _cancelled_in_the_end() -> AsyncIterator[dict[str, asyncio.Task[None]]]:
+    tasks: dict[str, asyncio.Task[None]] = {}
     try:
         yield tasks
     finally:
-        for task in tasks:
+        for task in tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks.values(), return_exceptions=True)

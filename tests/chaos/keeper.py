@@ -34,6 +34,10 @@ class Plan:
     """Failpoints that end the process, one in each of its lives."""
     kill_probability: float = 0.3
     settings: Mapping[str, str] = field(default_factory=dict)
+    root: Path = REPOSITORY
+    """The checkout whose code it runs."""
+    port: int = 0
+    """0 takes a free one."""
 
 
 class Keeper:
@@ -46,7 +50,7 @@ class Keeper:
         """Prepare; nothing is started. A nursery starts the process without its imports."""
         self.name = name
         self.plan = plan
-        self.port = ports.free_ports(1)[0]
+        self.port = plan.port or ports.free_ports(1)[0]
         self.fired: Counter[str] = Counter()
         """Kills by failpoint."""
         self.deaths_unasked: list[str] = []
@@ -63,7 +67,7 @@ class Keeper:
         self._seed = seed
         settings = ServiceSettings(
             name=plan.service, interpreter=interpreter, port=self.port, log=log,
-            arguments=("-m", "tests.chaos.process", plan.service), import_root=REPOSITORY, environment=self._variables,
+            arguments=("-m", "tests.chaos.process", plan.service), import_root=plan.root, environment=self._variables,
         )
         self.service = Service(settings) if nursery is None else ForkedService(settings, nursery)
 

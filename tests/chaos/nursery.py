@@ -37,10 +37,10 @@ IMPORTED = (
 class Nursery:
     """The process that forks, as its tests see it."""
 
-    def __init__(self) -> None:
-        """Start it; it takes its seconds while the tests go on."""
+    def __init__(self, root: Path = REPOSITORY) -> None:
+        """Start it with the code of a checkout; it takes its seconds while the tests go on."""
         # No threads of numeric libraries: they would be missing after the fork.
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             (sys.executable, "-P", "-u", "-m", "tests.chaos.nursery"), env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, start_new_session=True,

@@ -52,6 +52,11 @@ class Senders:
         self.untold = 0
         """Notifications that never arrived, because they were dropped or the broker was away."""
 
+    @property
+    def last_was_accepted(self) -> bool:
+        """Whether what was done last is known to have arrived."""
+        return self._history.steps[-1][1] == "accepted"
+
     async def perform(self, step: Step, group: asyncio.TaskGroup) -> None:
         """Do one step and record what came of it; late notifications become tasks of the group."""
         if step.kind == "submit":

@@ -18,7 +18,8 @@ from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.store import ModelStore
-from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings, migrate
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.index import migrations

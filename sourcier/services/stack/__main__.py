@@ -1,4 +1,4 @@
-"""The stack's command line: `python -m sourcier.services.stack up | down | status | models`."""
+"""The stack's command line: `python -m sourcier.services.stack up | down | status | backup | restore | models`."""
 
 from __future__ import annotations
 
@@ -60,6 +60,26 @@ def status(data_dir: Path, environment: bool) -> None:
 
     show = standing.environment if environment else standing.status
     sys.exit(show(data_dir.expanduser().absolute()))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@DATA_DIR
+def backup(folder: Path, data_dir: Path) -> None:
+    """Write all that is kept into a new folder, while everything goes on."""
+    from sourcier.services.stack.terminal import backing_up
+
+    sys.exit(backing_up.back_up(read_settings(data_dir), folder))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@DATA_DIR
+def restore(folder: Path, data_dir: Path) -> None:
+    """Bring a back-up back, into a data folder that holds nothing yet."""
+    from sourcier.services.stack.terminal import backing_up
+
+    sys.exit(backing_up.bring_back(read_settings(data_dir), folder))
 
 
 @main.command()

@@ -73,7 +73,8 @@ class Service(Component):
         }
         # A secret that the stack read from a file, or has itself, is handed on; its file would be a second one.
         environment = {name: value for name, value in environment.items()
-                       if not (name.endswith(FILE_SUFFIX) and environment.get(name.removesuffix(FILE_SUFFIX)))}
+                       if not (name.endswith(FILE_SUFFIX) and environment.get(name.removesuffix(FILE_SUFFIX)))
+                       and not name.startswith(BACKUP_PREFIX)}
         return Command(
             program=self.settings.interpreter, arguments=("-P", *self.settings.arguments), log=self.settings.log,
             folder=Path.cwd(), environment=environment,
@@ -96,5 +97,7 @@ class Service(Component):
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 
+BACKUP_PREFIX = "SOURCIER_BACKUP_"
+"""Of what only the back-up uses: a role that sees every row is no service's."""
 # A proxy of the environment is for other hosts; a shared pool would remember a refused connection and its back-off.
 CHANNEL_OPTIONS = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))

@@ -42,6 +42,9 @@ class StackSettings(BaseSettings):
     nats_url: SecretStr = SecretStr("")
     """An external NATS server; none is started then. The same holds for the URLs below."""
     postgres_url: SecretStr = SecretStr("")
+    backup_postgres_url: SecretStr = SecretStr("")
+    """The external database as a role that bypasses row-level security, for `sourcier backup`; services never get it.
+    """
     s3_url: str = ""
     s3_bucket: str = "sourcier"
     s3_access_key: SecretStr = SecretStr("")

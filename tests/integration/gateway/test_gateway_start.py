@@ -16,7 +16,7 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from sourcier.services.chassis.postgres.database import migrate
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.index.migrations import FOLDER
 from sourcier.services.stack.processes import ports
 

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from sourcier.services.chassis.errors import FailedPrecondition, InvalidArgument
-from sourcier.services.chassis.postgres.database import Database, DatabaseSettings, migrate
+from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
 from sourcier.services.index.migrations import FOLDER
 from tests.waiting import until
@@ -95,3 +96,38 @@ async def test_a_role_that_bypasses_row_level_security_is_refused(postgres_serve
     with pytest.raises(FailedPrecondition, match="superuser"):
         async with Database(DatabaseSettings(url=url)):
             pass
+
+
+async def test_a_release_refuses_a_schema_that_a_later_one_took_from(
+    empty_database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    earlier, later = tmp_path / "earlier", tmp_path / "later"
+    for folder in (earlier, later):
+        folder.mkdir()
+        (folder / "0001_first.sql").write_text("create table things (thing text, old_thing text)")
+    (later / "0002_second.sql").write_text("alter table things add column new_thing text")
+    await migrate(empty_database_url, later)
+    assert await migrate(empty_database_url, earlier) == []
+    async with Database(DatabaseSettings(url=empty_database_url)) as database:
+        await wait_until_migrated(database, earlier, seconds_max=0)
+        assert caplog.text.count("a later release's: it has migration 2, this release knows 1") == 2
+        (later / "0003_third.sql").write_text("-- requires: 2\nalter table things drop column old_thing")
+        await migrate(empty_database_url, later)
+        refused = "has migration 3, and its services have to know migration 2; this release knows 1"
+        with pytest.raises(FailedPrecondition, match=refused):
+            await migrate(empty_database_url, earlier)
+        with pytest.raises(FailedPrecondition, match=refused):
+            await wait_until_migrated(database, earlier, seconds_max=0)
+        await wait_until_migrated(database, later, seconds_max=0)
+
+
+async def test_a_schema_of_a_release_that_kept_no_requirements_is_taken_over(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "0001_first.sql").write_text("create table things (thing text)")
+    await migrate(empty_database_url, tmp_path)
+    async with await psycopg.AsyncConnection.connect(empty_database_url) as connection:
+        await connection.execute("alter table sourcier.migrations drop column requires")
+    async with Database(DatabaseSettings(url=empty_database_url)) as database:
+        await wait_until_migrated(database, tmp_path, seconds_max=0)
+    assert await migrate(empty_database_url, tmp_path) == []

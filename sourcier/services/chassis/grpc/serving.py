@@ -19,6 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
+from sourcier.installation import own_release
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.access import Access, enter_access
 from sourcier.services.chassis.errors import (
@@ -47,6 +48,9 @@ __all__ = [
     "MESSAGE_BYTES_MAX", "STREAM_DEADLINE_SECONDS", "TENANT_KEY", "CallInterceptor", "Server", "error_status",
     "named_tenant", "received", "require", "seconds_left", "tenant_of",
 ]
+
+RELEASE_PREFIX = "sourcier.release/"
+"""Before the release of this code, in the list of names that the health service gives."""
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +124,7 @@ class Server:
         if self._registrations:
             reflection.enable_server_reflection(self._service_names, self._server)
         await self._server.start()
-        for name in ("", *self._service_names):
+        for name in ("", RELEASE_PREFIX + own_release(), *self._service_names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         if self._tokens is not None and not self._tokens:
             logger.warning("whoever reaches %s may call it as any tenant; set SOURCIER_INTERNAL_TOKEN for all services",

@@ -1,4 +1,4 @@
-"""PostgreSQL: a bounded pool, transactions that name their tenant, and migrations.
+"""PostgreSQL: a bounded pool, and transactions that name their tenant.
 
 Row-level security is forced on every tenant table and reads what `Database.transaction` claims, the tenant first: a
 statement run outside of it sees no row. Within a tenant it shows what the access of the call allows (`claims`). Work
@@ -8,19 +8,16 @@ over all tenants (dispatcher, relay) names the tenant `ALL_TENANTS`.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import re
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
@@ -37,9 +34,6 @@ Connection: TypeAlias = AsyncConnection[TupleRow]
 
 ALL_TENANTS = "*"
 """The tenant of system work; no person's tenant can have this name."""
-
-CONNECT_PAUSE_SECONDS = 1.0
-"""Between a start's attempts to reach a server that is not there yet."""
 
 SCHEMA_PATTERN = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 
@@ -308,92 +302,3 @@ def check_schema_name(schema: str) -> None:
     if not SCHEMA_PATTERN.fullmatch(schema):
         message = f"A schema is 1 to 41 characters of a-z, 0-9 and underscore, not {schema!r}."
         raise InvalidArgument(message, field="schema")
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered SQL file."""
-
-    number: int
-    name: str
-    text: str
-
-    @property
-    def checksum(self) -> str:
-        """Return the SHA-256 of the file, which may not change once applied."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-
-async def migrate(
-    url: str, folder: Path, *, schema: str = "sourcier", lock_timeout_seconds: float = 60.0,
-    start_wait_seconds: float = 10.0, migration_wait_seconds: float = 300.0,
-) -> list[str]:
-    """Apply the migrations of `folder` that the schema lacks, each in one transaction; return their names.
-
-    Processes that start together wait for one another, `migration_wait_seconds` at most; one statement waits for a
-    table's lock for `lock_timeout_seconds`. A database that is ahead is accepted, since migrations are additive; an
-    applied file that changed since raises `FailedPrecondition`.
-    """
-    check_schema_name(schema)
-    migrations = read_migrations(folder)
-    with translated_errors():
-        async with await connected(url, wait_seconds=start_wait_seconds) as connection:
-            await connection.execute(SET_LOCK_TIMEOUT, (f"{migration_wait_seconds * 1000:.0f}",))
-            await connection.execute("select set_config('search_path', %s, false)", (f"{schema}, public",))
-            await connection.execute("select pg_advisory_lock(hashtext(%s))", (f"sourcier.migrate.{schema}",))
-            await connection.execute(SET_LOCK_TIMEOUT, (f"{lock_timeout_seconds * 1000:.0f}",))
-            await connection.execute(sql.SQL(PREPARE_SCHEMA).format(schema=sql.Identifier(schema)))
-            return await _apply(connection, migrations)
-
-
-async def connected(url: str, *, wait_seconds: float) -> Connection:
-    """Connect to a server that may not be there yet; raise as psycopg does once so long is over."""
-    give_up_at = time.monotonic() + wait_seconds
-    while True:
-        try:
-            return await AsyncConnection.connect(url, autocommit=True, connect_timeout=10)
-        except psycopg.OperationalError as error:
-            if time.monotonic() + CONNECT_PAUSE_SECONDS >= give_up_at:
-                raise
-            logger.warning("waiting for PostgreSQL: %s", str(error).strip())
-        await asyncio.sleep(CONNECT_PAUSE_SECONDS)
-
-
-def read_migrations(folder: Path) -> list[Migration]:
-    """Return the files `NNNN_name.sql` of `folder` in order; raise `FailedPrecondition` on a gap or a double."""
-    paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
-    migrations = [Migration(int(path.name[:4]), path.stem, path.read_text("utf-8")) for path in paths]
-    if [migration.number for migration in migrations] != list(range(1, len(migrations) + 1)):
-        raise FailedPrecondition(f"The migrations in {folder.name} are not numbered 1, 2, 3 … without a gap.")
-    return migrations
-
-
-async def _apply(connection: Connection, migrations: list[Migration]) -> list[str]:
-    cursor = await connection.execute("select number, checksum from migrations")
-    checksums: dict[int, str] = dict(await cursor.fetchall())
-    applied = []
-    for migration in migrations:
-        if migration.number in checksums:
-            if checksums[migration.number] != migration.checksum:
-                raise FailedPrecondition(f"The migration {migration.name} was changed after it was applied.")
-            continue
-        async with connection.transaction():
-            # No parameters: only then may one call hold several statements.
-            await connection.execute(migration.text.encode())
-            await connection.execute(RECORD_MIGRATION, (migration.number, migration.name, migration.checksum))
-        logger.info("migration applied", extra={"migration": migration.name})
-        applied.append(migration.name)
-    return applied
-
-
-PREPARE_SCHEMA = """
-create schema if not exists {schema};
-create table if not exists {schema}.migrations (
-    number integer primary key,
-    name text not null,
-    checksum text not null,
-    applied_at timestamptz not null default now()
-)
-"""
-SET_LOCK_TIMEOUT = "select set_config('lock_timeout', %s, false)"
-RECORD_MIGRATION = "insert into migrations (number, name, checksum) values (%s, %s, %s)"

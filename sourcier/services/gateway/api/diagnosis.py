@@ -8,14 +8,18 @@ from pathlib import Path
 
 from sourcier.gateway.v1 import operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
+from sourcier.installation import own_release
 from sourcier.services.chassis.errors import ServiceError, Unavailable
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.postgres.migrating import read_migrations
+from sourcier.services.chassis.postgres.migration_wait import last_migration
 from sourcier.services.chassis.queue.room import Room
 from sourcier.services.gateway.api import surroundings
 from sourcier.services.gateway.peers.embedding import ServedSpace
 from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.index import migrations
 from sourcier.services.index.documents import soundness, statistics
 from sourcier.services.index.documents.soundness import SpaceSoundness
 from sourcier.services.index.documents.statistics import Statistics
@@ -54,6 +58,8 @@ class Diagnosis:
             ("spaces", "collections cannot be searched", lambda: self._spaces(tenant, soon)),
             ("broker", "documents wait between the stages, and answers are not resumed at other gateways",
              lambda: self._look_at_broker(soon)),
+            ("releases", "nobody knows which releases run", lambda: self._look_at_releases(soon)),
+            ("schema", "nobody knows whether the schema is this release's", self._look_at_schema),
             ("clock", "nobody knows how late it is in the database", lambda: self._look_at_clocks(tenant)),
             ("certificate", "clients refuse to connect", self._look_at_certificate),
         )
@@ -119,6 +125,14 @@ class Diagnosis:
 
     async def _look_at_clocks(self, tenant: str) -> list[Check]:
         return [await surroundings.of_clocks(self._database, tenant=tenant)]
+
+    async def _look_at_releases(self, deadline: Deadline) -> list[Check]:
+        own = own_release()
+        return [surroundings.of_releases(own, await self._peers.of_release(own, deadline=deadline))]
+
+    async def _look_at_schema(self) -> list[Check]:
+        last, _ = await last_migration(self._database)
+        return [surroundings.of_schema(last, known=len(read_migrations(migrations.FOLDER)))]
 
     async def _look_at_certificate(self) -> list[Check]:
         if self._certificate is None:

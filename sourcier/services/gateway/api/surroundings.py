@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -64,6 +65,36 @@ async def of_clocks(database: Database, *, tenant: str) -> Check:
         finding=f"the database's is {abs(apart):.1f} s {'ahead of' if apart > 0 else 'behind'} the gateway's",
         consequence="tokens, keys and what is kept for a time end too early or too late",
         remedy="chronyc tracking",
+    )
+
+
+def of_releases(own: str, others: Mapping[str, bool]) -> Check:
+    """Return whether the services are of the gateway's release, as told for each that answers."""
+    unlike = [name for name, same in others.items() if not same]
+    if not unlike:
+        return Check(name="releases", state=OK, finding=f"all that answers is of {own}")
+    return Check(
+        name="releases", state=WARNING,
+        finding=f"the gateway is of {own}; of another release: {', '.join(unlike)}",
+        consequence="neighbouring releases work side by side for as long as an upgrade lasts; others may not",
+        remedy="restart what is behind with the newer release",
+    )
+
+
+def of_schema(last: int, known: int) -> Check:
+    """Return whether the schema is this release's: its newest migration, and that of the release."""
+    if last == known:
+        return Check(name="schema", state=OK, finding=f"has migration {last}, this release's newest")
+    if last < known:
+        return Check(
+            name="schema", state=FAILED, finding=f"has migration {last}, and this release needs {known}",
+            consequence="statements fail: somebody restored an older database beneath running services",
+            remedy="sourcier-service migrate",
+        )
+    return Check(
+        name="schema", state=WARNING, finding=f"has migration {last}, a later release's; this one's newest is {known}",
+        consequence="all goes on, for as long as an upgrade lasts or after it was taken back",
+        remedy="restart the gateway with the newer release",
     )
 
 

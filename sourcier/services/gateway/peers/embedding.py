@@ -112,6 +112,12 @@ class EmbedServices:
         self._looked_at = 0.0
         self._looking = asyncio.Lock()
 
+    @property
+    def channels(self) -> dict[str, grpc.aio.Channel]:
+        """The channels, by what people call the services: embed, embed-2 …"""
+        return {f"embed-{number}" if number > 1 else "embed": service.channel
+                for number, service in enumerate(self._services, start=1)}
+
     async def close(self) -> None:
         """Close the channels."""
         for service in self._services:

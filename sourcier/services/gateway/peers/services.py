@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+
+import grpc.aio
 
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2_grpc, originals_pb2_grpc, spaces_pb2_grpc
@@ -18,6 +21,7 @@ from sourcier.services.gateway.chat import ChatMessage, Prompt, ToolCall, ToolDe
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
 from sourcier.services.gateway.peers.entailing import EntailmentOffer, Relation
+from sourcier.services.gateway.peers.releases import is_of
 from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
 
 
@@ -111,6 +115,18 @@ class Peers:
     ) -> dict[str, float]:
         """Score by late interaction, whatever re-ranks; raise as `Reranking.late_interaction`."""
         return await self.reranking.late_interaction(text, query, candidates, tenant=tenant, deadline=deadline)
+
+    async def of_release(self, release: str, *, deadline: Deadline) -> dict[str, bool]:
+        """Return whether each service that answers is of a release, by its name; of several replicas one is asked."""
+        known = {**dict(zip(("ingest", "rerank", "generate"), self._channels, strict=True)), **self.embed.channels}
+        found: dict[str, bool] = {}
+
+        async def look(name: str, channel: grpc.aio.Channel) -> None:
+            with suppress(ServiceError):  # that a service is away is told by the check of its name
+                found[name] = await is_of(channel, release, seconds_max=deadline.remaining())
+
+        await asyncio.gather(*(look(name, channel) for name, channel in known.items()))
+        return {name: found[name] for name in known if name in found}
 
     @property
     def ranker(self) -> str:

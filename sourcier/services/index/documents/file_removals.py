@@ -93,7 +93,10 @@ LOCK = """
 with chosen as materialized (
     select removal_id, tenant, content_sha256
     from file_removals
-    where not_before <= now() and (%(among)s::bigint[] is null or removal_id = any(%(among)s::bigint[]))
+    where not_before <= now()
+      -- Not while a back-up is taken, whose database may name them.
+      and (select pg_try_advisory_xact_lock_shared(hashtextextended('sourcier.files.' || current_schema(), 0)))
+      and (%(among)s::bigint[] is null or removal_id = any(%(among)s::bigint[]))
     order by not_before
     limit %(limit)s
     for update skip locked

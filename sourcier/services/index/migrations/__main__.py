@@ -10,7 +10,7 @@ import logging
 
 from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.lifecycle import Stopping
-from sourcier.services.chassis.postgres.database import migrate
+from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.index import migrations
 from sourcier.services.index.migrations.settings import MigrateSettings
 

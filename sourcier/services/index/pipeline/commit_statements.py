@@ -221,7 +221,8 @@ SWITCH_DOCUMENT = f"""
 with times as ({STORE}),
 document as (
     update documents
-    set current_version = version.version_id, current_generation = version.generation,
+    set current_version = version.version_id, derived_version = version.version_id,
+        current_generation = version.generation,
         title = coalesce(nullif(%(title)s, ''), nullif(version.title, ''), version.filename),
         filename = version.filename, content_type = version.content_type, size_bytes = version.size_bytes,
         content_sha256 = version.content_sha256,

@@ -21,8 +21,9 @@ from sourcier.gateway.v1 import operations_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.chassis.queue.room import MESSAGE_BYTES_MIN, Filling, Room
+from sourcier.services.gateway.api import diagnosis
 from sourcier.services.gateway.api.diagnosis import of_space
-from sourcier.services.gateway.api.surroundings import of_broker, of_certificate, of_clocks
+from sourcier.services.gateway.api.surroundings import of_broker, of_certificate, of_clocks, of_releases, of_schema
 from sourcier.services.index.documents.soundness import MISSING_COUNTED_MAX, SpaceSoundness
 from tests.integration.cli.conftest import environment
 from tests.integration.gateway.fix_gateway import TENANT, Gateway, Scenario, gateway
@@ -43,9 +44,33 @@ async def test_where_all_is_well_every_check_says_so(handbook: Database) -> None
     async with gateway(handbook, Scenario(language_model="small")) as served:
         checks = await diagnosed(served)
     assert list(checks) == [
-        "ingest", "embed", "rerank", "generate", "jobs", "failures", "model", "vectors", "index", "clock"
+        "ingest", "embed", "rerank", "generate", "jobs", "failures", "model", "vectors", "index", "releases", "schema",
+        "clock",
     ]
     assert {name for name, check in checks.items() if check.state != OK} <= {"jobs"}
+
+
+async def test_services_of_another_release_are_told(
+    handbook: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(handbook, Scenario(), down=("rerank",)) as served:
+        # The services have told theirs by now; the gateway is asked for its own with each diagnosis.
+        monkeypatch.setattr(diagnosis, "own_release", lambda: "9.9")
+        async with handbook.transaction(tenant=ALL_TENANTS) as connection:
+            await connection.execute("insert into migrations (number, name, checksum) values (9999, 'later', '')")
+        checks = await diagnosed(served)
+    assert checks["releases"].state == WARNING
+    assert checks["releases"].finding == "the gateway is of 9.9; of another release: ingest, generate, embed"
+    assert checks["schema"].state == WARNING
+    assert "has migration 9999, a later release's" in checks["schema"].finding
+
+
+def test_releases_and_schemas_that_fit_or_do_not() -> None:
+    assert of_releases("1.2", {"ingest": True, "embed": True}).state == OK
+    assert of_releases("1.2", {}).state == OK
+    found = of_releases("1.2", {"ingest": True, "embed": False})
+    assert (found.state, found.finding) == (WARNING, "the gateway is of 1.2; of another release: embed")
+    assert [of_schema(last, known=27).state for last in (26, 27, 28)] == [FAILED, OK, WARNING]
 
 
 async def test_each_service_that_is_away_is_one_fault_and_hides_no_other(handbook: Database) -> None:
