@@ -9,6 +9,8 @@ from pathlib import Path
 SERVICES = Path(__file__).parents[2] / "sourcier" / "services"
 ALLOWED = {
     ("ingest/parsing/zygote.py", "os.fork"),
+    # A trial child of that same process of one thread: what can be locked here is found out before it is needed.
+    ("ingest/parsing/confining/lock.py", "os.fork"),
     # It only asks which processes vLLM has started.
     ("generate/vllm/engine.py", "multiprocessing"), ("generate/vllm/engine.py", "multiprocessing.active_children"),
 }
