@@ -12,6 +12,7 @@ from pathlib import Path
 from eval.sets.datasets import DatasetInvalid, Passage
 from eval.sets.json_lines import read_rows
 from eval.sets.sentence_sets import Sentence
+from sourcier.models.train.sources import is_held, origin
 
 LABELS: Mapping[str, bool] = {
     "supported": True, "entailment": True, "compatible": True,
@@ -34,7 +35,10 @@ class PairSet:
 
 
 def read_pairs(path: Path) -> PairSet:
-    """Read a set; raise DatasetInvalid for a line that is no pair."""
+    """Read a set; raise DatasetInvalid for a line that is no pair.
+
+    Of pairs that have an `id`, those are left out that the project's own reader may have been trained on.
+    """
     passages: dict[str, Passage] = {}
     sentences, true_kinds, labels = [], set[str](), set[str]()
     for number, row in enumerate(read_rows(path), start=1):
@@ -43,6 +47,8 @@ def read_pairs(path: Path) -> PairSet:
             kind = f"{path.stem}: {row.get('kind') or label}"
             is_true = LABELS[label]
             passage = passages.setdefault(premise, Passage(f"{path.stem}-{number}", "", premise))
+            if "id" in row and not is_held(origin(str(row["id"]))):
+                continue
             # The half is told by the text: sentences over one text are in one half.
             sentences.append(Sentence(kind, row["hypothesis"], passage.passage_id, premise, row.get("question", "")))
         except (KeyError, TypeError) as error:

@@ -49,8 +49,8 @@ def read_sources(data: Path, *, sets: Sequence[str], held: bool = False) -> Sour
     retrieval, sentences = data / "retrieval", data / "sentences"
     for name in sets:
         sources.texts += _texts(retrieval / name, held=held)
-    for name, key in (("siblings", _agreement), ("daccord-odd", str), ("rte3-fr-dev", str)):
-        sources.pairs += [row for row in _rows(sentences / f"{name}.jsonl") if is_held(key(row["id"])) == held]
+    for name in ("siblings", "daccord-odd", "rte3-fr-dev"):
+        sources.pairs += [row for row in _rows(sentences / f"{name}.jsonl") if is_held(origin(row["id"])) == held]
     sources.pairs += _answers(retrieval / "conventions-articles", held=held)
     return sources
 
@@ -78,7 +78,8 @@ def _texts(folder: Path, *, held: bool) -> Iterator[Text]:
                 yield Text(row["title"], sentences, tuple(answers[row["_id"]]))
 
 
-def _agreement(identifier: str) -> str:
+def origin(identifier: str) -> str:
+    """Return what a pair's or a question's identifier says of where it is from: its agreement, or itself."""
     return identifier.split("-")[0]
 
 
@@ -91,7 +92,7 @@ def _answers(folder: Path, *, held: bool) -> Iterator[Mapping[str, str]]:
         if passage in articles:
             cited[query].append(articles[passage])
     for row in _rows(folder / "queries.jsonl"):
-        if is_held(_agreement(row["_id"])) != held or not cited[row["_id"]]:
+        if is_held(origin(row["_id"])) != held or not cited[row["_id"]]:
             continue
         pool = [sentence for article in cited[row["_id"]] for sentence in in_sentences(article)]
         for answer in row["metadata"]["answers"]:

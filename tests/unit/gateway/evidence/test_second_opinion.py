@@ -410,7 +410,7 @@ async def test_where_the_judge_cannot_say_the_signs_decide(margin: float | None,
     assert await opinion.is_answerable("Combien ?", margin=margin, deadline=Deadline.after(30)) is answerable
 
 
-SAYS, DENIES, OPEN = Relation(0.9, 0.02), Relation(0.03, 0.95), Relation(0.2, 0.1)
+SAYS, DENIES, OPEN = Relation(0.9, 0.02), Relation(0.03, 0.95), Relation(0.1, 0.1)
 
 
 def reader(**relations: Relation) -> Models:
@@ -436,7 +436,7 @@ async def test_a_reader_sees_no_marks_of_lists_and_emphasis() -> None:
 
 
 @pytest.mark.parametrize(("relation", "finding", "score"), [
-    (DENIES, Finding.CONTRADICTED, 0.95), (OPEN, Finding.NOT_TOLD, 0.2),
+    (DENIES, Finding.CONTRADICTED, 0.95), (OPEN, Finding.NOT_TOLD, 0.1),
 ])
 async def test_what_a_reader_does_not_find_is_marked_and_what_it_finds_otherwise_withheld(
     relation: Relation, finding: Finding, score: float

@@ -1,7 +1,7 @@
 """What the windows of a passage come to: the sentence is supported, not told, or contradicted (docs/adr/0033).
 
-A passage says a sentence where one window does, and none speaks against it more strongly. It contradicts it where one
-window does, and none says it as strongly. All else is not told: the reader takes support away, and never gives any.
+A passage contradicts a sentence where one window does, and none says it as strongly. It says the sentence where one
+window does. All else is not told: the reader takes support away, and never gives any.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from enum import Enum
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.peers.entailing import Relation
 
-SUPPORTED_MIN = 0.5
+SUPPORTED_MIN = 0.12
 """Least probability of support by which a window says a sentence; `python -m eval sentences --reader` fits it."""
-CONTRADICTED_MIN = 0.8
+CONTRADICTED_MIN = 0.92
 """Least probability of contradiction by which a window speaks against a sentence; fitted with it."""
 PROBABILITY_MIN = 1e-6
 
@@ -53,12 +53,10 @@ def read(relations: Sequence[Relation], thresholds: ReaderThresholds) -> Reading
     says = max(range(len(relations)), key=lambda place: relations[place].supported)
     denies = max(range(len(relations)), key=lambda place: relations[place].contradicted)
     supported, contradicted = relations[says].supported, relations[denies].contradicted
-    if contradicted > supported:
-        if contradicted >= thresholds.contradicted:
-            return Reading(Told.CONTRADICTED, contradicted, denies)
-    elif supported >= thresholds.supported:
-        return Reading(Told.SUPPORTED, supported, says)
-    return Reading(Told.NOT_TOLD, supported, says)
+    if contradicted > supported and contradicted >= thresholds.contradicted:
+        return Reading(Told.CONTRADICTED, contradicted, denies)
+    # A contradiction below its threshold is no reason to doubt: a reader leans to it where people word things freely.
+    return Reading(Told.SUPPORTED if supported >= thresholds.supported else Told.NOT_TOLD, supported, says)
 
 
 def together(finding: Finding, told: Told) -> Finding:
