@@ -104,7 +104,7 @@ def test_an_entailment_model_gives_the_relations_of_pytorch(tiny: Path, fetch: F
     expected = np.exp(np.load(folder / "expected.npz")["outputs"][0])
     loaded = EntailmentModel(model, threads=1, batch_texts_max=8)
     assert loaded.labels == ("entailment", "neutral", "contradiction")
-    (found,) = loaded.relations("Le pont fut ouvert", ["en automne"])
+    (found,) = loaded.relations(["Le pont fut ouvert"], ["en automne"])
     np.testing.assert_allclose(
         [found.entailment, found.neutral, found.contradiction], expected / expected.sum(), atol=1e-5
     )
@@ -118,11 +118,11 @@ def test_the_readers_weights_on_the_embedding_model_give_the_logits_of_pytorch(
     run_export("sourcier.models.exports.reader", "--pack", str(trained), "--target", str(weights))
     base = e5_base.variant("fp32").parent
     run_export("sourcier.models.exports.reader", str(weights), "--base", str(base), "--target", str(built))
-    expected = np.load(trained / "expected.npz")
-    # Seven bits for each weight: rounding moves a logit by hundredths, a layer at the wrong place by whole ones.
-    found = onnx_outputs(built / "model.int8.onnx", expected["ids"])
-    np.testing.assert_allclose(found, expected["outputs"], atol=0.15)
-    assert np.ptp(expected["outputs"]) > 0.5
+    with np.load(trained / "expected.npz") as kept:
+        ids, expected = kept["ids"], kept["outputs"]
+    # Seven bits for each weight: rounding moves logits by a tenth of what lies between them.
+    found = onnx_outputs(built / "model.int8.onnx", ids)
+    np.testing.assert_allclose(found, expected, atol=0.2 * float(np.ptp(expected)))
     config = json.loads((built / "config.json").read_text("utf-8"))
     assert config["sourcier_reader"]["hypothesis"] == "{question} {sentence}"
     # The packed file holds the one layer that was fitted, and no vocabulary.

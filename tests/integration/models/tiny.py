@@ -86,6 +86,8 @@ def embedding(settings: dict[str, Any]) -> Any:
         if name.endswith("bias"):
             # Trained ones differ; as they begin, all zero, the exporter would make one constant of them.
             torch.nn.init.normal_(parameter, std=0.1)
+        elif name.endswith("LayerNorm.weight"):
+            torch.nn.init.normal_(parameter, mean=1.0, std=0.1)
     return model
 
 

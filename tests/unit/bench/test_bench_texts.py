@@ -45,7 +45,7 @@ def test_without_sheets_a_folder_for_them_is_as_good_as_none(sets_here: Path) ->
 @pytest.mark.usefixtures("sets_absent")
 def test_a_corpus_is_grown_of_french_and_of_another_language() -> None:
     origins = [passage.origin for passage in scale_passages.all_passages()]
-    assert origins.count("demo") > origins.count("documentation") > 50
+    assert min(origins.count("demo"), origins.count("documentation")) > 50
     assert set(ELSEWHERE_ORIGINS) & set(origins), "the filter that no question is near has something to find"
     assert {passage.language for passage in scale_passages.all_passages()} == {"fr", "en"}
 
