@@ -17,6 +17,7 @@ from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.evidence.checking import Verdict
 from sourcier.services.gateway.evidence.entailment import Entailment, EntailmentMode, EntailmentSettings
 from sourcier.services.gateway.evidence.judge import Judge, JudgeMode, JudgeSettings
+from sourcier.services.gateway.evidence.reading.verdicts import ReaderThresholds
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.evidence.wording import Span
 from sourcier.services.gateway.findings import Basis, Finding
@@ -91,7 +92,9 @@ async def test_what_a_window_says_is_more_supported_than_what_it_does_not() -> N
 async def test_a_false_sentence_is_not_shown_as_supported_by_the_gateways_check() -> None:
     judge = JudgeSettings(mode=JudgeMode.OFF, threshold=0.5, seconds_max=3, cheap_seconds=0.3, questions=False,
                           question_threshold=0.5, question_seconds_max=3)
-    entailing = EntailmentSettings(mode=EntailmentMode.ON, threshold=0.5, seconds_max=30)
+    # Stricter than the default, which is chosen to mark little of what people word freely.
+    strict = ReaderThresholds(supported=0.5, contradicted=0.8)
+    entailing = EntailmentSettings(mode=EntailmentMode.ON, threshold=0.5, seconds_max=30, reader=strict)
     supported = Verdict(Finding.SUPPORTED, 0.6, Span(0, len(PASSAGE), PASSAGE, 0.6))
     async with reading() as peers:
         opinions = Opinions(Judge(peers, judge), Entailment(peers, entailing))
