@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
+from sourcier.models.train.sources import is_held
 
 
 def is_reported(article: str) -> bool:
-    """Return which half an article is in: the same in every run."""
-    return zlib.crc32(article.encode()) % 2 == 1
+    """Return which half an article is in: the same in every run, and the one that the reader is never trained on."""
+    return is_held(article)

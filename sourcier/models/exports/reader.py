@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sourcier.models.exports.embedding import graph_inputs
+from sourcier.models.exports.quantisation import scaled_rows
 
 SCALE = ".scale"
 """Beside an int8 matrix of the weights, the factor of each of its rows."""
@@ -52,12 +53,11 @@ def pack(trained: Path, *, target: Path) -> None:
     frozen = int(config["sourcier_reader"]["frozen_layers"])
     packed: dict[str, npt.NDArray[Any]] = {}
     for name, tensor in state.items():
-        if name.startswith("embeddings.") or (_layer(name) is not None and int(_layer(name) or 0) < frozen):
+        layer = _layer(name)
+        if name.startswith("embeddings.") or (layer is not None and layer < frozen):
             continue
         if tensor.ndim == 2:
-            scale = np.maximum(np.abs(tensor).max(axis=1, keepdims=True), 1e-12) / 127
-            packed[name] = np.round(tensor / scale).astype(np.int8)
-            packed[name + SCALE] = scale.astype(np.float32)
+            packed[name], packed[name + SCALE] = _int8_rows(tensor)
         else:
             packed[name] = tensor.astype(np.float32)
     reading = json.dumps({"id2label": config["id2label"], "sourcier_reader": config["sourcier_reader"]})
@@ -146,34 +146,32 @@ def add_head(model: Any, fitted: dict[str, Floats]) -> None:
 
 def shrink_table(model: Any) -> None:
     """Keep the vocabulary's table as int8 with a factor a row; only the rows of a text are made floats."""
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import numpy_helper
 
     graph = model.graph
     entry = next(each for each in graph.initializer if each.name == TABLE)
-    table = numpy_helper.to_array(entry)
-    scale = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127
+    rows, scale = _int8_rows(numpy_helper.to_array(entry))
     graph.initializer.remove(entry)
-    graph.initializer.append(numpy_helper.from_array(np.round(table / scale).astype(np.int8), name=TABLE))
-    graph.initializer.append(numpy_helper.from_array(scale.astype(np.float32), name=TABLE + SCALE))
+    graph.initializer.append(numpy_helper.from_array(rows, name=TABLE))
+    graph.initializer.append(numpy_helper.from_array(scale, name=TABLE + SCALE))
     place, gather = next((at, node) for at, node in enumerate(graph.node)
                          if node.op_type == "Gather" and node.input[0] == TABLE)
-    rows, wide, scales = (f"{gather.output[0]}_{part}" for part in ("rows", "wide", "scales"))
-    nodes = [
-        helper.make_node("Gather", [TABLE, gather.input[1]], [rows], name="/table/rows", axis=0),
-        helper.make_node("Cast", [rows], [wide], name="/table/wide", to=TensorProto.FLOAT),
-        helper.make_node("Gather", [TABLE + SCALE, gather.input[1]], [scales], name="/table/scales", axis=0),
-        helper.make_node("Mul", [wide, scales], [gather.output[0]], name="/table/scaled"),
-    ]
     kept = list(graph.node)
-    kept[place : place + 1] = nodes
+    kept[place : place + 1] = scaled_rows(gather, table=TABLE, scales=TABLE + SCALE)
     del graph.node[:]
     graph.node.extend(kept)
 
 
-def _layer(name: str) -> str | None:
+def _int8_rows(matrix: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
+    """Return a matrix as int8, and the factor of each of its rows."""
+    scale = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-12) / 127
+    return np.round(matrix / scale).astype(np.int8), scale.astype(np.float32)
+
+
+def _layer(name: str) -> int | None:
     """Return the number of the encoder layer that a parameter is of."""
     parts = name.split(".")
-    return parts[2] if parts[:2] == ["encoder", "layer"] else None
+    return int(parts[2]) if parts[:2] == ["encoder", "layer"] else None
 
 
 if __name__ == "__main__":

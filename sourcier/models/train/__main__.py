@@ -50,7 +50,7 @@ def main() -> None:
     options.target.mkdir(parents=True, exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         copy(options.base / name, options.target / name)
-    fitting = Fitting(seconds=options.minutes * 60, frozen_layers=options.frozen_layers)
+    fitting = Fitting(seconds=options.minutes * 60)
     seen = fit(model, encoder, pairs, fitting, random=Random(options.seed), checkpoint=options.target)
     model.save_pretrained(options.target)
     describe(options.target, window_tokens=WINDOW_TOKENS, frozen_layers=options.frozen_layers)

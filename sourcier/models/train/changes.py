@@ -133,12 +133,10 @@ def past(sentence: str, _: str, random: Random) -> str | None:
     return _prefaced(random.choice(PASTS), changed)
 
 
-def limited(sentence: str, _: str, random: Random) -> str | None:
+def limited(sentence: str, random: Random) -> str:
     """Add what nothing says: an exception, a condition, an amount."""
-    addition = random.choice(LIMITS)
-    place = re.search(r"[.;]?$", sentence)
-    assert place is not None  # the end of a text is always there
-    return f"{sentence[: place.start()]}{addition}{sentence[place.start() :]}"
+    end = len(sentence) - sentence.endswith((".", ";"))
+    return f"{sentence[:end]}{random.choice(LIMITS)}{sentence[end:]}"
 
 
 FALSE: Sequence[tuple[Change, float]] = (

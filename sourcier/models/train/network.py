@@ -30,7 +30,6 @@ class Fitting:
     rate: float = 1.2e-4
     warm_up: float = 0.04
     smoothing: float = 0.04
-    frozen_layers: int = 6
     report_seconds: float = 180.0
 
 
@@ -38,10 +37,9 @@ def load(base: Path, *, frozen_layers: int) -> Any:
     """Return the encoder with a head of three labels; its embeddings and lower layers are not fitted."""
     from transformers import AutoModelForSequenceClassification
 
-    names = {str(label): name for label, name in LABELS.items()}
     model = AutoModelForSequenceClassification.from_pretrained(
-        base, num_labels=len(LABELS), id2label={int(label): name for label, name in names.items()},
-        label2id={name: int(label) for label, name in names.items()}, attn_implementation="sdpa",
+        base, num_labels=len(LABELS), id2label=LABELS, label2id={name: label for label, name in LABELS.items()},
+        attn_implementation="sdpa",
     )
     for name, parameter in model.named_parameters():
         layer = name.split("encoder.layer.")[1].split(".")[0] if "encoder.layer." in name else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from sourcier.models.train.changes import affirmed, denied, falsified, limited, reworded
@@ -45,8 +46,11 @@ class Pairs:
         self._asked = [text for text in sources.texts if text.asked]
         self._written = sources.pairs
         self._makers: Sequence[tuple[Callable[[], Pair | None], float]] = (
-            (self._told, 25), (self._false, 23), (self._false_window, 10), (self._both_changed, 9),
-            (self._elsewhere, 8), (self._added, 7), (self._answer, 9), (self._person_wrote, 10), (self._yes_or_no, 5),
+            *((partial(self._of_a_sentence, maker), weight) for maker, weight in (
+                (self._told, 25), (self._false, 23), (self._false_window, 10), (self._both_changed, 9),
+                (self._elsewhere, 8), (self._added, 7), (self._yes_or_no, 5),
+            )),
+            (self._answer, 9), (self._person_wrote, 10),
         )
 
     def __iter__(self) -> Iterator[Pair]:
@@ -56,6 +60,11 @@ class Pairs:
             pair = self._random.choices(makers, weights)[0]()
             if pair is not None:
                 yield pair
+
+    def _of_a_sentence(self, make: Callable[[Text, int], Pair | None]) -> Pair | None:
+        """Return what is made of a sentence that is drawn."""
+        drawn = self._drawn()
+        return None if drawn is None else make(*drawn)
 
     def _drawn(self) -> tuple[Text, int] | None:
         """Return a text and the place of a whole sentence in it."""
@@ -88,11 +97,7 @@ class Pairs:
     def _maybe_reworded(self, sentence: str, share: float = 0.7) -> str:
         return reworded(sentence, self._random) if self._random.random() < share else sentence
 
-    def _told(self) -> Pair | None:
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
+    def _told(self, text: Text, place: int) -> Pair | None:
         sentence = self._maybe_reworded(text.sentences[place], 0.8)
         if self._random.random() < 0.15 and place + 1 < len(text.sentences) and _is_whole(text.sentences[place + 1]):
             joined = f"{sentence.rstrip('. ')}, et {_lowered(text.sentences[place + 1])}"
@@ -100,46 +105,38 @@ class Pairs:
             return Pair(window, self._question(text), joined, SUPPORTED, "joined")
         return Pair(self._window(text, place), self._question(text), sentence, SUPPORTED, "told")
 
-    def _false(self) -> Pair | None:
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
+    def _false(self, text: Text, place: int) -> Pair | None:
         window = self._window(text, place)
         changed = falsified(self._maybe_reworded(text.sentences[place], 0.5), window, self._random)
         if changed is None:
             return None
         return Pair(window, self._question(text), changed[0], CONTRADICTED, changed[1])
 
-    def _false_window(self) -> Pair | None:
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
-        changed = falsified(text.sentences[place], _around(text, place), self._random)
+    def _false_window(self, text: Text, place: int) -> Pair | None:
+        changed = self._window_changed(text, place)
         if changed is None:
             return None
-        window = self._window(text, place, instead=changed[0])
+        window, _, rule = changed
         sentence = self._maybe_reworded(text.sentences[place], 0.5)
-        return Pair(window, self._question(text), sentence, CONTRADICTED, f"window {changed[1]}")
+        return Pair(window, self._question(text), sentence, CONTRADICTED, f"window {rule}")
 
-    def _both_changed(self) -> Pair | None:
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
-        changed = falsified(text.sentences[place], _around(text, place), self._random)
+    def _both_changed(self, text: Text, place: int) -> Pair | None:
+        changed = self._window_changed(text, place)
         if changed is None:
             return None
-        window = self._window(text, place, instead=changed[0])
-        return Pair(window, self._question(text), self._maybe_reworded(changed[0]), SUPPORTED, f"both {changed[1]}")
+        window, sentence, rule = changed
+        return Pair(window, self._question(text), self._maybe_reworded(sentence), SUPPORTED, f"both {rule}")
 
-    def _elsewhere(self) -> Pair | None:
+    def _window_changed(self, text: Text, place: int) -> tuple[str, str, str] | None:
+        """Return a window in which a sentence was made false, that sentence as it stands there, and the rule."""
+        changed = falsified(text.sentences[place], _around(text, place), self._random)
+        return None if changed is None else (self._window(text, place, instead=changed[0]), *changed)
+
+    def _elsewhere(self, text: Text, place: int) -> Pair | None:
         """Make a pair whose sentence stands in another place of the text, or in another text."""
-        drawn, other = self._drawn(), self._drawn()
-        if drawn is None or other is None:
+        other = self._drawn()
+        if other is None:
             return None
-        text, place = drawn
         far = [at for at in range(len(text.sentences)) if abs(at - place) > 2 and len(text.sentences[at]) > 30]
         if far and self._random.random() < 0.7:
             window = self._window(text, self._random.choice(far))
@@ -149,15 +146,10 @@ class Pairs:
             return None
         return Pair(window, self._question(text), self._maybe_reworded(text.sentences[place]), NOT_TOLD, "elsewhere")
 
-    def _added(self) -> Pair | None:
+    def _added(self, text: Text, place: int) -> Pair | None:
         """Make a pair that differs in an exception, a condition, a place: on either side, or on both."""
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
         sentence = text.sentences[place]
-        with_limit = limited(sentence, "", self._random)
-        assert with_limit is not None
+        with_limit = limited(sentence, self._random)
         side = self._random.random()
         if side < 0.45:
             said = self._maybe_reworded(with_limit)
@@ -205,12 +197,8 @@ class Pairs:
         window = row["premise"][:WINDOW_CHARACTERS_MAX]
         return Pair(window, question, row["hypothesis"], label, row.get("kind", "written"))
 
-    def _yes_or_no(self) -> Pair | None:
+    def _yes_or_no(self, text: Text, place: int) -> Pair | None:
         """Make a pair whose sentence is yes or no to a question made of a sentence that the window tells or denies."""
-        drawn = self._drawn()
-        if drawn is None:
-            return None
-        text, place = drawn
         sentence = text.sentences[place]
         opposite = denied(sentence, "", self._random) or affirmed(sentence, "", self._random)
         if opposite is None or len(sentence) > 180:
