@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sourcier.services.chassis.errors import InvalidArgument
-from sourcier.services.chassis.models.store import NAME_PATTERN, ModelKind
+from sourcier.services.chassis.models.store import NAME_PATTERN, ModelKind, file_sha256
 
 GIB = 1 << 30
 
@@ -41,6 +41,10 @@ class OwnWeights:
     base: str
     """Name of the model whose graph, tokenizer and other layers are taken from the store."""
     licence: str
+
+    def revision(self, name: str) -> str:
+        """Return the revision of the model that is built with these weights."""
+        return f"{name}-{file_sha256(self.file)[:12]}"
 
 
 @dataclass(frozen=True, kw_only=True)

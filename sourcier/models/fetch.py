@@ -59,8 +59,9 @@ class Fetcher:
         if recipe.int8 and "int8" not in manifest.variants:
             self.progress.say(f"  fetching again: {recipe.name} is there without its int8 form")
             return None
-        if recipe.own is not None and not manifest.revision.startswith("local-") and recipe.own.file.is_file() \
-                and not manifest.revision.endswith(file_sha256(recipe.own.file)[:12]):
+        own = recipe.own
+        built_here = own is not None and own.file.is_file() and not manifest.revision.startswith("local-")
+        if own is not None and built_here and manifest.revision != own.revision(recipe.name):
             self.progress.say(f"  building again: {recipe.name} is there with other weights than this project's")
             return None
         return manifest
@@ -89,14 +90,14 @@ class Fetcher:
     def build(self, recipe: Recipe, own: OwnWeights) -> Manifest:
         """Make a model of weights that travel with the project and of its base, which is fetched first."""
         self.export.require()
-        base = self.fetch(RECIPES[own.base])
         if not own.file.is_file():
             raise FetchFailed(f"{own.file} is not there, the weights of {recipe.name} that travel with this project; "
                               "install it anew, or train them (docs/developing/reader.md)")
+        base = self.fetch(RECIPES[own.base])
         require_space(self.root, recipe.name, needed_bytes=recipe.space_bytes)
         source = sources.Source(
             description=f"this project, over {own.base} {base.revision}", licence=own.licence,
-            revision=f"{recipe.name}-{file_sha256(own.file)[:12]}", size_bytes=own.file.stat().st_size,
+            revision=own.revision(recipe.name), size_bytes=own.file.stat().st_size,
         )
         with staged(self.root, recipe.name) as scratch:
             made = scratch / "model"

