@@ -134,7 +134,9 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         Recipe(
             name="reader", kind="entailment", hub_id="", int8=True, space_bytes=2 * GIB,
-            own=OwnWeights(Path(__file__).parent / "reader" / "reader.safetensors", "multilingual-e5-small", "MIT"),
+            own=OwnWeights(
+                Path(__file__).parent / "reader" / "reader.safetensors", "multilingual-e5-small", "Apache-2.0"
+            ),
         ),
     )
 }
