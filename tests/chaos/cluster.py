@@ -73,14 +73,11 @@ class Cluster:
 
     def __init__(
         self, servers: Servers, *, plans: Sequence[Plan], options: Mapping[str, object], seed: int, nats_url: str = "",
-        nursery: Nursery | None = None, name: str = "",
+        nursery: Nursery | None = None,
     ) -> None:
-        """Choose names, unless one is given.
-
-        `options` are those of `process`, `nats_url` another way to the broker for the services.
-        """
+        """Choose names; `options` are those of `process`, `nats_url` another way to the broker for the services."""
         self.servers = servers
-        self.name = name or uuid.uuid4().hex[:10]
+        self.name = uuid.uuid4().hex[:10]
         self.prefix = f"chaos.{self.name}."
         self.bucket, self.source_bucket = f"chaos-{self.name}", f"chaos-{self.name}-source"
         self.folder = servers.folder / self.name

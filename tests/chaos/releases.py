@@ -63,13 +63,17 @@ def packages_unlike(lock: str) -> list[str]:
         pinned = Requirement(line)
         if pinned.marker is not None and not pinned.marker.evaluate():
             continue  # of another system, or of another Python
-        try:
-            found = version(pinned.name)
-        except PackageNotFoundError:
-            found = "none"
-        if not pinned.specifier.contains(found if found != "none" else "0", prereleases=True):
-            unlike.append(f"{pinned.name} {pinned.specifier}, here {found}")
+        found = _installed(pinned.name)
+        if found is None or not pinned.specifier.contains(found, prereleases=True):
+            unlike.append(f"{pinned.name} {pinned.specifier}, here {found or 'none'}")
     return unlike
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _git(*arguments: str) -> str:

@@ -71,6 +71,11 @@ class Questions:
     conversations: dict[str, int] = field(default_factory=dict)
     """How many questions each was asked."""
 
+    @property
+    def ended(self) -> int:
+        """How many were answered, or failed."""
+        return self.answered + len(self.failures)
+
     async def run(self, *, offset: int) -> None:
         """Ask until cancelled; each question in the conversation of its asker."""
         async with Client(self.address, tenant=TENANT) as client:
@@ -119,8 +124,8 @@ class Upgrade:
     """A run on a cluster whose services are all of the earlier release."""
 
     def __init__(self, cluster: Cluster, fleet: Fleet, *, order: Direction, seed: int, together: int) -> None:
-        self._together = together
         self._cluster, self._fleet, self._order, self._seed = cluster, fleet, order, seed
+        self._together = together
         self._history = History()
         self._senders = Senders(cluster, self._history, seed, Telling(dropped=0.0, lies=0.0))
         self._questions = Questions(fleet.gateways)
@@ -179,9 +184,9 @@ class Upgrade:
 
     async def _answered(self, count: int) -> None:
         """Wait until so many more questions were answered, or failed."""
-        wanted = self._questions.answered + len(self._questions.failures) + count
+        wanted = self._questions.ended + count
         async with asyncio.timeout(STEP_SECONDS_MAX):
-            while self._questions.answered + len(self._questions.failures) < wanted:
+            while self._questions.ended < wanted:
                 await asyncio.sleep(0.1)
 
     async def _send(self, ending: asyncio.Event) -> None:
@@ -280,14 +285,13 @@ async def run(
 
 @asynccontextmanager
 async def fleet_on(
-    servers: Servers, *, seed: int, earlier: Path, nurseries: Mapping[str, Nursery], name: str = ""
+    servers: Servers, *, seed: int, earlier: Path, nurseries: Mapping[str, Nursery]
 ) -> AsyncIterator[Fleet]:
     """Make a database, buckets and what starts services on them; none is started yet."""
     script = servers.folder / "upgrade.json"
     await asyncio.to_thread(script.write_text, json.dumps(SCRIPT))
     fleet = Fleet(
-        Cluster(servers, plans=(), options=OPTIONS, seed=seed, name=name), earlier=earlier, script=script,
-        nurseries=nurseries,
+        Cluster(servers, plans=(), options=OPTIONS, seed=seed), earlier=earlier, script=script, nurseries=nurseries,
     )
     async with fleet.cluster.running(collections=False):
         yield fleet

@@ -95,9 +95,11 @@ def read_migrations(folder: Path) -> list[Migration]:
 
 
 async def _apply(connection: Connection, migrations: list[Migration]) -> list[str]:
-    cursor = await connection.execute("select number, checksum from migrations")
-    checksums: dict[int, str] = dict(await cursor.fetchall())
-    refuse_contracted(max(checksums, default=0), await _required(connection), known=len(migrations))
+    cursor = await connection.execute("select number, checksum, requires from migrations")
+    rows = await cursor.fetchall()
+    checksums: dict[int, str] = {number: checksum for number, checksum, _ in rows}
+    required = max((requires for _, _, requires in rows), default=0)
+    refuse_contracted(max(checksums, default=0), required, known=len(migrations))
     applied = []
     for migration in migrations:
         if migration.number in checksums:
@@ -113,12 +115,6 @@ async def _apply(connection: Connection, migrations: list[Migration]) -> list[st
         logger.info("migration applied", extra={"migration": migration.name})
         applied.append(migration.name)
     return applied
-
-
-async def _required(connection: Connection) -> int:
-    cursor = await connection.execute(REQUIRED_MIGRATION)
-    row = await cursor.fetchone()
-    return int(row[0]) if row else 0
 
 
 def refuse_contracted(last: int, required: int, *, known: int) -> None:
@@ -145,6 +141,5 @@ create table if not exists {schema}.migrations (
 );
 alter table {schema}.migrations add column if not exists requires integer not null default 0
 """
-REQUIRED_MIGRATION = "select coalesce(max(requires), 0) from migrations"
 SET_LOCK_TIMEOUT = "select set_config('lock_timeout', %s, false)"
 RECORD_MIGRATION = "insert into migrations (number, name, checksum, requires) values (%s, %s, %s, %s)"

@@ -24,6 +24,8 @@ from sourcier.services.stack.secret import kept_secret, write_private
 from sourcier.services.stack.settings import server_environment
 
 SUPERUSER = "postgres"
+SUPERUSER_FILE = "superuser-password"
+"""What the superuser shows, in the folder of the settings."""
 ROLE = "sourcier"
 DATABASE = "sourcier"
 SHARED_MEMORY_BYTES_MIN = 512 * 1024 * 1024
@@ -120,7 +122,7 @@ class PostgresServer(Component):
         folder = self.settings.folder
         folder.mkdir(parents=True, exist_ok=True)
         self._port = self._port or ports.free_ports(1)[0]
-        self._superuser_password = kept_secret(folder / "superuser-password")
+        self._superuser_password = kept_secret(folder / SUPERUSER_FILE)
         self._password = kept_secret(folder / "password")
         self._user = unprivileged_user()
         installation = self.settings.installation or programs.postgres_installation()

@@ -6,8 +6,8 @@ Both work on what the data folder holds, and on servers elsewhere that the setti
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from psycopg.conninfo import make_conninfo
 from sourcier.services.stack import statefile
 from sourcier.services.stack.backups import manifest, restoring, taking
 from sourcier.services.stack.backups.place import Place
-from sourcier.services.stack.compose import DOCUMENTS_BUCKET, SERVER_NAMES, compose
+from sourcier.services.stack.compose import DOCUMENTS_BUCKET, compose
+from sourcier.services.stack.servers.postgres import SUPERUSER, SUPERUSER_FILE
 from sourcier.services.stack.settings import StackSettings, inherited_environment
 from sourcier.services.stack.terminal.display import Display
 from sourcier.services.stack.terminal.standing import EXIT_OK, running
@@ -38,13 +39,9 @@ def bring_back(settings: StackSettings, folder: Path) -> int:
 
 
 async def _back_up(settings: StackSettings, folder: Path) -> None:
-    found = running(settings.folder) if settings.folder.exists() else None
-    if found is not None:
-        place = Place.of({**inherited_environment(), **found.environment}, further_buckets=_further(settings))
+    found = running(settings.folder)
+    async with nullcontext(_place(settings, found.environment)) if found else _servers(settings) as place:
         backup = await taking.take(_seeing_all(place, settings), folder)
-    else:
-        async with _servers(settings) as place:
-            backup = await taking.take(_seeing_all(place, settings), folder)
     Display().say(f"backed up {backup.told}, as they were at {backup.taken_at}, in {folder}")
 
 
@@ -70,9 +67,13 @@ async def _servers(settings: StackSettings) -> AsyncIterator[Place]:
             for server in composition.servers:
                 if server.name in SERVERS_NEEDED:
                     await opened.enter_async_context(server)
-            yield Place.of(
-                {**inherited_environment(), **composition.environment()}, further_buckets=_further(settings)
-            )
+            yield _place(settings, composition.environment())
+
+
+def _place(settings: StackSettings, environment: Mapping[str, str]) -> Place:
+    """Return where services with these variables keep data; the stack's own S3 server has people's documents, too."""
+    further = () if settings.external_url("s3") else (DOCUMENTS_BUCKET,)
+    return Place.of({**inherited_environment(), **environment}, further_buckets=further)
 
 
 def _seeing_all(place: Place, settings: StackSettings) -> Place:
@@ -80,10 +81,5 @@ def _seeing_all(place: Place, settings: StackSettings) -> Place:
     """
     if settings.external_url("postgres"):
         return replace(place, dump_url=settings.backup_postgres_url.get_secret_value())
-    password = (settings.folder / "postgres" / "superuser-password").read_text("ascii").strip()
-    return replace(place, dump_url=make_conninfo(place.postgres_url, user="postgres", password=password))
-
-
-def _further(settings: StackSettings) -> tuple[str, ...]:
-    """Return the stack's own bucket of people's documents, where the stack has one."""
-    return () if settings.external_url(SERVER_NAMES[2]) else (DOCUMENTS_BUCKET,)
+    password = (settings.folder / "postgres" / SUPERUSER_FILE).read_text("ascii").strip()
+    return replace(place, dump_url=make_conninfo(place.postgres_url, user=SUPERUSER, password=password))

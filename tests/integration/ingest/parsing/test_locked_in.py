@@ -85,6 +85,15 @@ async def test_what_is_refused_fails_with_an_error_that_libraries_know(
     assert {what: counted(what) for what in before} == {what: count + 1 for what, count in before.items()}
 
 
+@pytest.mark.parametrize("name", [name for name in attacker.all_refused() if name.startswith("python: program")])
+async def test_a_program_that_python_code_tries_to_start_is_counted(
+    pool: ParserPool, tmp_path: Path, port: int, name: str
+) -> None:
+    before = counted("program")
+    assert await attack(pool, tmp_path, port, only=[name]) == {name: "refused"}
+    assert counted("program") == before + 1
+
+
 @pytest.mark.parametrize("name", attacker.HOSTILE)
 async def test_what_no_library_tries_ends_the_reader(pool: ParserPool, tmp_path: Path, port: int, name: str) -> None:
     before = counted("system_call")

@@ -32,6 +32,8 @@ _IN_CHILDREN = {
     **dict.fromkeys(PROGRAMS | {"os.fork", "os.forkpty", "pty.spawn"}, "program"),
     "os.kill": "process", "os.killpg": "process",
 }
+_noting: list[Callable[[str], None]] = []
+"""Who notes what a child tries: whichever hook refuses it, for Python asks no other after the first that does."""
 _INTERRUPTED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -41,7 +43,7 @@ def leave_network() -> str:
     Call while the process has one thread: the kernel refuses a new user namespace to more.
     """
     isolation = "namespace" if _unshare(_CLONE_NEWNET) or _unshare(_CLONE_NEWUSER | _CLONE_NEWNET) else "sockets"
-    sys.addaudithook(_refuse_sockets)
+    sys.addaudithook(_refuse_in_zygote)
     return isolation
 
 
@@ -90,14 +92,8 @@ def seconds_kept_waiting(pid: int) -> float:
 
 def refuse_from_now_on(note: Callable[[str], None]) -> None:
     """Refuse Python code sockets, programs and signals to others, with an error; `note` which of them was tried."""
-
-    def refuse(event: str, arguments: tuple[object, ...]) -> None:
-        what = _IN_CHILDREN.get(event)
-        if what is not None and not (event == "os.kill" and arguments[0] == os.getpid()):
-            note(what)
-            _refuse(event)
-
-    sys.addaudithook(refuse)
+    _noting.append(note)
+    sys.addaudithook(_refuse_in_child)
 
 
 def ignore_interrupts() -> None:
@@ -112,10 +108,17 @@ def _unshare(flags: int) -> bool:
     return bool(ctypes.CDLL(None, use_errno=True).unshare(flags) == 0)
 
 
-def _refuse_sockets(event: str, _arguments: object) -> None:
+def _refuse_in_zygote(event: str, _arguments: object) -> None:
     if event in SOCKETS or event in PROGRAMS:
         _refuse(event)
 
 
+def _refuse_in_child(event: str, arguments: tuple[object, ...]) -> None:
+    if event in _IN_CHILDREN and not (event == "os.kill" and arguments[0] == os.getpid()):
+        _refuse(event)
+
+
 def _refuse(event: str) -> NoReturn:
+    for note in _noting:
+        note(_IN_CHILDREN[event])
     raise PermissionError(errno.EPERM, f"{event} is refused while a document is read")

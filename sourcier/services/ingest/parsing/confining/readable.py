@@ -50,5 +50,7 @@ def _loaded_elsewhere(roots: tuple[str, ...]) -> Iterator[str]:
             continue
         places = list(getattr(module, "__path__", ())) or [getattr(module, "__file__", None)]
         for place in places:
-            if isinstance(place, str) and place and not any(_is_below(os.path.realpath(place), root) for root in roots):
-                yield place
+            if isinstance(place, str) and place:
+                real = os.path.realpath(place)  # a look at each folder above it
+                if not any(_is_below(real, root) for root in roots):
+                    yield real
