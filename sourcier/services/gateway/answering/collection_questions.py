@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from sourcier.services.gateway.computing.asking import as_typed
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import Dated, dates_in
 from sourcier.services.index.times.periods import Period
@@ -148,10 +149,7 @@ def collection_question(question: str) -> CollectionQuestion | None:
     dates = dates_in(text, years=True)
     if len(dates) > 1:
         return None
-    typed_all = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
-    if dates:
-        text = f"{text[: dates[0].start]}<date>{text[dates[0].end :]}"
-    typed = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
+    typed = as_typed(f"{text[: dates[0].start]}<date>{text[dates[0].end :]}" if dates else text)
     plain = fold_in_place(typed)
     for form, wanted in _FORMS:
         match = form.fullmatch(plain)
@@ -161,7 +159,7 @@ def collection_question(question: str) -> CollectionQuestion | None:
         return CollectionQuestion(
             wanted, "" if every else typed[match.start("kind") : match.end("kind")], dates[0].period if dates else None
         )
-    return _about(typed, plain, dates) or _summary(typed_all, fold_in_place(typed_all))
+    return _about(typed, plain, dates) or _summary(as_typed(text))
 
 
 def _about(typed: str, plain: str, dates: Sequence[Dated]) -> CollectionQuestion | None:
@@ -179,9 +177,9 @@ def _about(typed: str, plain: str, dates: Sequence[Dated]) -> CollectionQuestion
     return CollectionQuestion(Wanted.ABOUT, "" if every else kind, subject=subject)
 
 
-def _summary(typed: str, plain: str) -> CollectionQuestion | None:
+def _summary(typed: str) -> CollectionQuestion | None:
     """Return what « résume ce document » asks for: which document it is, is not known yet."""
-    match = _SUMMARY.fullmatch(plain)
+    match = _SUMMARY.fullmatch(fold_in_place(typed))
     if match is None:
         return None
     return CollectionQuestion(Wanted.SUMMARY, "", subject=typed[match.start("subject") : match.end("subject")])
