@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -14,14 +13,15 @@ from prometheus_client import Counter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.by_parts.asking import Form, Several
+from sourcier.services.gateway.answering.by_parts.asking import Form, Several, capitalised
 from sourcier.services.gateway.answering.by_parts.cutting import cut
 from sourcier.services.gateway.answering.by_parts.differing import difference
 from sourcier.services.gateway.answering.by_parts.lines import Gathered, Lines, Sources, conflict_of, withheld_of
 from sourcier.services.gateway.answering.by_parts.naming import Part, Parted, parted
 from sourcier.services.gateway.answering.by_parts.quoting import told, told_as_a_whole
+from sourcier.services.gateway.answering.by_parts.things_named import is_named, one_sentence_names_all
+from sourcier.services.gateway.answering.by_parts.topics import searched
 from sourcier.services.gateway.answering.options import AnswerOptions
-from sourcier.services.gateway.clauses.tokens import forms_in, tokens_of, told_by
 from sourcier.services.gateway.events import (
     Citation,
     Decomposed,
@@ -46,7 +46,6 @@ from sourcier.services.gateway.retrieval.neighbours import join
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
-from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
@@ -56,12 +55,6 @@ PART_SECONDS_MIN = 20.0
 """What a part's generation may take on two cores: with less left for each part that is still to come, it is quoted."""
 PASSAGES_MAX, RULED_PASSAGES_MAX, WHOLE_PASSAGES_MAX = 4, 8, 20
 """Of one part: what the model reads of it, what rules do, and what they do of a document as a whole."""
-_ASKS = re.compile(
-    r"(?:quel|qui|que|qu'|quand|combien|ou|comment|donne|indique|de quand|a quel|what|who|when|where|how|which)"
-)
-_ARTICLE = re.compile(r"(?:le |la |les |l'|un |une |des |du )")
-_FEMININE = re.compile(r"(?:prime|duree|date|indemnite|somme|part|cotisation|periode|proportion)\b")
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?;])\s|\n")
 
 decomposed_total = Counter(
     "sourcier_decomposed_questions_total", "Questions that were answered part by part, by form.", ["form"]
@@ -116,16 +109,8 @@ class PartsAnswerer:
     async def _is_one(self, query: Query, several: Several, *, deadline: Deadline) -> bool:
         """Return whether one sentence of what is found names all of the things: « la cour et le jardin »."""
         found = await self._retriever.find(replace(query, limit=PASSAGES_MAX), deadline=deadline)
-        things = [[token for token in tokens_of(label) if token.tells] for label in several.labels]
-
-        def one_names_all() -> bool:
-            return any(
-                all(all(told_by(token, forms) for token in thing) for thing in things)
-                for entry in found.passages
-                for line in _SENTENCE_ENDS.split(entry.passage.text) if (forms := forms_in(tokens_of(line)))
-            )
-
-        return await asyncio.to_thread(one_names_all)
+        passages = [entry.passage for entry in found.passages]
+        return await asyncio.to_thread(one_sentence_names_all, several.labels, passages)
 
     async def answer(
         self, asked: Parted, query: Query, options: AnswerOptions, messages: Messages, *, answer_id: str,
@@ -166,9 +151,10 @@ class _Answer:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield all that happens."""
         parts = self._asked.parts
+        labels = " ; ".join(each.label for each in parts)
         yield Decomposed(
             self._asked.form.value, tuple(QuestionPart(each.label, each.question, each.document_ids) for each in parts),
-            self._asked.left_out, self._texts["cut"].format(count=len(parts), labels=" ; ".join(map(_short, parts))),
+            self._asked.left_out, self._texts["cut"].format(count=len(parts), labels=labels),
         )
         for number, part in enumerate(parts, start=1):
             yield Searching(part.question, self._texts["searching"].format(
@@ -217,7 +203,7 @@ class _Answer:
         start = self._lines.length
         opening = "- " if number == 1 else "\n- "
         if gathered.text:
-            events.append(self._lines.said(f"{opening}{self._texts['label'].format(label=_capital(part.label))}"))
+            events.append(self._lines.said(f"{opening}{self._texts['label'].format(label=capitalised(part.label))}"))
             events += self._lines.of_part(gathered, markers)
         else:
             label = self._messages.quotation.format(part.label) if self._asked.form is Form.QUESTIONS else part.label
@@ -261,14 +247,16 @@ class _Answer:
         # With the document's name, as a person asks.
         asked = replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX))
         await self._write(gathered, asked, options)
-        if self._asked.form is Form.THINGS and not await asyncio.to_thread(_is_of, part.label, gathered.citations):
+        if self._asked.form is Form.THINGS and not await asyncio.to_thread(
+            is_named, part.label, [each.passage for each in gathered.citations]
+        ):
             # The hours of another house, said of this one.
             logger.info("the model answered a part from passages that do not name its thing")
             gathered.forget_words()
 
     def _narrowed(self, part: Part) -> tuple[Query, AnswerOptions]:
         query = replace(
-            self._query, question=_searched(part, self._query.language), validated=(),
+            self._query, question=searched(part, self._query.language), validated=(),
             limit=min(self._query.limit, PASSAGES_MAX),
         )
         options = replace(self._options, extract_answers=True)
@@ -316,7 +304,7 @@ class _Answer:
             found = await asyncio.to_thread(told_as_a_whole, passages, others)
         else:
             found = await asyncio.to_thread(
-                told, _searched(part, self._query.language), passages,
+                told, searched(part, self._query.language), passages,
                 about=part.label if self._asked.form is Form.THINGS else "", alone=bool(part.document_ids),
             )
         if not found:
@@ -361,46 +349,6 @@ class _Answer:
         if self._asked.left_out:
             events.append(self._lines.said("\n" + self._texts["more"].format(count=self._asked.left_out)))
         return events
-
-
-def _searched(part: Part, language: str) -> str:
-    """Return what is searched for: of a part that is about certain documents, the topic alone."""
-    if not part.document_ids or not part.topic:
-        return part.question
-    return _asking(part.topic, french=language == "fr")
-
-
-def _asking(topic: str, *, french: bool) -> str:
-    """Return a topic as a question, whose form tells what kind of value answers it."""
-    plain = fold_in_place(topic)
-    if _ASKS.match(plain) is not None:
-        return f"{topic} ?" if french else f"{topic}?"
-    if not french:
-        return f"What is {topic}?" if plain.startswith("the ") else f"What is the {topic}?"
-    article = _ARTICLE.match(plain)
-    bare = topic if article is None else topic[article.end() :]
-    feminine = article is not None and article.group() == "la "
-    if feminine or _FEMININE.match(plain, len(topic) - len(bare)) is not None:
-        return f"Quelle est la {bare} ?"
-    return f"Quel est le {bare} ?"
-
-
-def _is_of(thing: str, citations: Sequence[Citation]) -> bool:
-    """Return whether a passage that is cited names a thing, itself or above it."""
-    words = [token for token in tokens_of(thing) if token.tells]
-    return any(
-        all(told_by(token, forms) for token in words)
-        for passage in (each.passage for each in citations)
-        if (forms := forms_in(tokens_of("\n".join((passage.title, *passage.heading_path, passage.text)))))
-    )
-
-
-def _short(part: Part) -> str:
-    return part.label
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 _FRENCH: Mapping[str, str] = {

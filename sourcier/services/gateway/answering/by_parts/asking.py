@@ -177,3 +177,8 @@ def with_kind(labels: Sequence[str]) -> tuple[str, ...]:
 def is_identified(label: str) -> bool:
     """Return whether a label names a document by its kind and a number, letter or date."""
     return DOCUMENT.fullmatch(Said.of(label, language="fr").plain) is not None
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sourcier.services.gateway.answering.by_parts.asking import AND, PARTS_MAX, Form, Said, Several
+from sourcier.services.gateway.answering.by_parts.asking import AND, PARTS_MAX, Form, Said, Several, capitalised
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.computing import questions as computing
 from sourcier.services.gateway.computing.asking import spans_between
@@ -212,9 +212,5 @@ def questions_in_one(said: Said) -> Several | None:
         return None
     if any(_REFERS.search(each) is not None or len(_CONTENT.findall(each)) < CONTENT_MIN for each in plain[1:]):
         return None
-    questions = tuple(f"{_capital(said.typed[start:end].strip())} ?" for start, end in spans)
+    questions = tuple(f"{capitalised(said.typed[start:end].strip())} ?" for start, end in spans)
     return Several(Form.QUESTIONS, questions, str)
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
