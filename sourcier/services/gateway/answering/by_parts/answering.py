@@ -16,7 +16,14 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.by_parts.asking import Form, Several, capitalised
 from sourcier.services.gateway.answering.by_parts.cutting import cut
 from sourcier.services.gateway.answering.by_parts.differing import difference
-from sourcier.services.gateway.answering.by_parts.lines import Gathered, Lines, Sources, conflict_of, withheld_of
+from sourcier.services.gateway.answering.by_parts.lines import (
+    Gathered,
+    Lines,
+    Sources,
+    conflict_of,
+    marker_of,
+    withheld_of,
+)
 from sourcier.services.gateway.answering.by_parts.naming import Part, Parted, parted
 from sourcier.services.gateway.answering.by_parts.quoting import told, told_as_a_whole
 from sourcier.services.gateway.answering.by_parts.things_named import is_named, one_sentence_names_all
@@ -211,9 +218,7 @@ class _Answer:
             events.append(self._lines.said(f"{opening}{text}"))
         by = "nothing" if not gathered.text else "model" if gathered.model else "rule"
         parts_total.labels(by).inc()
-        cited = tuple(dict.fromkeys(
-            markers.get(each.marker, each.marker) for each in gathered.citations if each.marker
-        ))
+        cited = tuple(dict.fromkeys(marker_of(each.marker, markers) for each in gathered.citations if each.marker))
         events.append(PartAnswered(number, bool(gathered.text), cited, (start, self._lines.length)))
         return events
 
@@ -343,8 +348,7 @@ class _Answer:
             if line:
                 events.append(self._lines.said(f"\n- {self._texts['difference'].format(line=line)}"))
                 for _, gathered, markers in self._found:
-                    citation = gathered.citations[0]
-                    marker = markers.get(citation.marker, citation.marker)
+                    marker = marker_of(gathered.citations[0].marker, markers)
                     events.append(self._lines.said(f" [{marker}]", attached=True))
         if self._asked.left_out:
             events.append(self._lines.said("\n" + self._texts["more"].format(count=self._asked.left_out)))
