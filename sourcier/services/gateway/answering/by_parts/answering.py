@@ -152,6 +152,7 @@ class _Answer:
         self._lines = Lines()
         self._found: list[tuple[Part, Gathered, dict[int, int]]] = []
         self._held: list[Event] = []
+        self._searched: dict[int, Gathered] = {}
         self._usage = Usage()
         self._model = ""
 
@@ -167,7 +168,7 @@ class _Answer:
             yield Searching(part.question, self._texts["searching"].format(
                 number=number, count=len(parts), label=part.label
             ))
-            gathered = Gathered() if part.missing else await self._answered(part, left=len(parts) - number + 1)
+            gathered = Gathered() if part.missing else await self._answered(number, part)
             markers = self._sources.take_in(gathered.passages)
             if not part.missing:
                 yield Retrieved(gathered.candidates)
@@ -222,25 +223,30 @@ class _Answer:
         events.append(PartAnswered(number, bool(gathered.text), cited, (start, self._lines.length)))
         return events
 
-    async def _answered(self, part: Part, *, left: int) -> Gathered:
+    async def _answered(self, number: int, part: Part) -> Gathered:
         """Return what a part's search and its answer come to: by rule where that is sure, else by the model."""
-        query, options = self._narrowed(part)
-        gathered = Gathered()
-        await self._gather(gathered, query, replace(options, writes=False))
+        gathered = await self._found_of(number, part)
         if part.is_whole:
             # No sentence of its own answers what a document says as a whole.
             gathered.forget_words()
         if not gathered.text and gathered.passages:
             await self._quote(part, gathered)
         if not gathered.text and gathered.outcome is not Outcome.REFUSED and gathered.passages:
-            await self._by_model(part, gathered, query, options, left=left)
+            await self._by_model(part, gathered, left=len(self._asked.parts) - number + 1)
         self._usage = self._usage.plus(gathered.usage)
         self._model = gathered.model or self._model
         return gathered
 
-    async def _by_model(
-        self, part: Part, gathered: Gathered, query: Query, options: AnswerOptions, *, left: int
-    ) -> None:
+    async def _found_of(self, number: int, part: Part) -> Gathered:
+        """Return what a part's search comes to without the model; each part is searched once for that."""
+        if number not in self._searched:
+            query, options = self._narrowed(part)
+            gathered = Gathered()
+            await self._gather(gathered, query, replace(options, writes=False))
+            self._searched[number] = gathered
+        return self._searched[number]
+
+    async def _by_model(self, part: Part, gathered: Gathered, *, left: int) -> None:
         """Let the model answer a part that no rule does, where there is time for it."""
         if not self._has_time(left):
             telemetry.degradations_total.labels(STAGE, "NO_TIME").inc()
@@ -249,6 +255,7 @@ class _Answer:
                 STAGE, "too little time is left for the language model; a part is answered by rules alone"
             ))
             return
+        query, options = self._narrowed(part)
         # With the document's name, as a person asks.
         asked = replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX))
         await self._write(gathered, asked, options)
@@ -323,17 +330,11 @@ class _Answer:
 
     async def _others(self, part: Part) -> list[Passage]:
         """Return what was found of the documents that a part's own is compared with."""
-        found: list[Passage] = []
-        for other in self._asked.parts:
-            if other is part or other.missing:
-                continue
-            known = next((gathered for each, gathered, _ in self._found if each is other), None)
-            if known is None:
-                known = Gathered()
-                query, options = self._narrowed(other)
-                await self._gather(known, query, replace(options, writes=False))
-            found += [join(each).passage for each in known.passages]
-        return found
+        return [
+            join(each).passage for number, other in enumerate(self._asked.parts, start=1)
+            if other is not part and not other.missing
+            for each in (await self._found_of(number, other)).passages
+        ]
 
     def _has_time(self, left: int) -> bool:
         """Return whether the model has time for this part and those that are still to come."""
