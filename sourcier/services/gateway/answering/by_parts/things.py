@@ -83,7 +83,7 @@ def several_things(said: Said) -> Several | None:
 def _of_things(said: Said) -> Several | None:
     head = _HEAD.match(said.plain)
     joints = [] if head is None else list(_NEXT.finditer(said.plain, head.end()))
-    if head is None or not joints or len(joints) >= PARTS_MAX or not _is_last_and(joints):
+    if head is None or not _are_of_row(joints):
         return None
     firsts = list(_FIRST.finditer(said.plain, head.end(), joints[0].start()))
     if not firsts:
@@ -123,8 +123,10 @@ def _whole_case(case: str, kind: str) -> str:
     return case if case != "the " else f"{kind} the "
 
 
-def _is_last_and(joints: Sequence[re.Match[str]]) -> bool:
-    """Return whether a row ends with « et », and what stands before are commas."""
+def _are_of_row(joints: Sequence[re.Match[str]]) -> bool:
+    """Return whether a row has at least two things and no more than parts, and ends with « et » behind commas."""
+    if not 0 < len(joints) < PARTS_MAX:
+        return False
     *commas, last = (joint.group() for joint in joints)
     return _ENDS_ROW.search(last) is not None and all("," in comma for comma in commas)
 
@@ -173,7 +175,7 @@ def _english_subjects(said: Said) -> Several | None:
 def _row(said: Said, start: int, end: int) -> tuple[str, ...] | None:
     """Return things with their articles, one after the other."""
     joints = list(_ARTICLE_NEXT.finditer(said.plain, start, end))
-    if not joints or not _is_last_and(joints) or len(joints) >= PARTS_MAX:
+    if not _are_of_row(joints):
         return None
     things = tuple(said.typed[first:last].strip() for first, last in spans_between(joints, start, end))
     if _ARTICLE.match(fold_in_place(things[0])) is None or len(set(things)) < len(things):
