@@ -98,10 +98,8 @@ class PartsAnswerer:
             return None
         return found
 
-    async def _titles(
-        self, several: Several, query: Query, *, deadline: Deadline
-    ) -> list[DocumentTitle] | None:
-        if several.form in (Form.THINGS, Form.QUESTIONS):
+    async def _titles(self, several: Several, query: Query, *, deadline: Deadline) -> list[DocumentTitle] | None:
+        if not several.form.names_documents:
             return None
         found: list[DocumentTitle] = []
         for collection in query.collections:

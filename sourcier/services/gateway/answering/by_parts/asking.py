@@ -35,6 +35,11 @@ class Form(Enum):
     QUESTIONS = "questions"
     """Several questions in one."""
 
+    @property
+    def names_documents(self) -> bool:
+        """Whether its parts are looked up among the collection's documents."""
+        return self not in (Form.THINGS, Form.QUESTIONS)
+
 
 @dataclass(frozen=True)
 class Family:
@@ -161,16 +166,12 @@ def with_kind(labels: Sequence[str]) -> tuple[str, ...]:
     kind = ""
     for label in labels:
         said = Said.of(label, language="fr")
-        whole = DOCUMENT.fullmatch(said.plain)
-        if whole is not None:
-            kind = _in_one(said.typed[whole.start("kind") : whole.end("kind")])
-            found.append(_label(kind, said, whole))
-            continue
-        elliptic = ELLIPTIC.fullmatch(said.plain)
-        if kind and elliptic is not None:
-            found.append(_label(kind, said, elliptic))
-            continue
-        found.append(label)
+        match = DOCUMENT.fullmatch(said.plain)
+        if match is not None:
+            kind = _in_one(said.typed[match.start("kind") : match.end("kind")])
+        elif kind:
+            match = ELLIPTIC.fullmatch(said.plain)
+        found.append(label if match is None else _label(kind, said, match))
     return tuple(found)
 
 

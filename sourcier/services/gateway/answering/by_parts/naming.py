@@ -66,7 +66,7 @@ def parted(several: Several, titles: Sequence[DocumentTitle] | None, *, language
 
     `titles` are all documents of the collections; None where that is not known.
     """
-    if several.form in (Form.THINGS, Form.QUESTIONS):
+    if not several.form.names_documents:
         return Parted(several.form, tuple(Part(label, several.ask(label)) for label in several.labels))
     if titles is None:
         return None

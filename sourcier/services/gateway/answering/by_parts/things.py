@@ -124,7 +124,7 @@ def _whole_case(case: str, kind: str) -> str:
 
 
 def _are_of_row(joints: Sequence[re.Match[str]]) -> bool:
-    """Return whether a row has at least two things and no more than parts, and ends with « et » behind commas."""
+    """Return whether these stand in one row: commas, then « et », between no more things than one answer has parts."""
     if not 0 < len(joints) < PARTS_MAX:
         return False
     *commas, last = (joint.group() for joint in joints)
