@@ -12,6 +12,7 @@ from sourcier.services.gateway.answering import computed
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.by_parts.answering import PartsAnswerer
+from sourcier.services.gateway.answering.by_parts.naming import Parted
 from sourcier.services.gateway.answering.in_force import InForce, in_force
 from sourcier.services.gateway.answering.options import AnswerOptions, refuse
 from sourcier.services.gateway.answering.whole_collection import answer_of_collection
@@ -105,23 +106,22 @@ class Answerer:
             query, usage = analysis.query, analysis.usage
         if by_tools is None and analyser is not None:
             yield Searching(query.question, messages.searching)
-        # The answer is in the language of the question that was asked, whatever an analysis made of it.
         parts = None
         if self._parts is not None and by_tools is None and analyser is None:
-            found = await self._parts.parts(query, deadline=deadline)
-            if isinstance(found, Degradation):
-                yield found
-            else:
-                parts = found
-        answered = (
-            self._parts.answer(
+            parts = await self._parts.parts(query, deadline=deadline)
+            if isinstance(parts, Degradation):
+                yield parts
+        # The answer is in the language of the question that was asked, whatever an analysis made of it.
+        if by_tools is not None:
+            answered = by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
+        elif self._parts is not None and isinstance(parts, Parted):
+            answered = self._parts.answer(
                 parts, query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline
-            ) if self._parts is not None and parts is not None
-            else self._by_search(
+            )
+        else:
+            answered = self._by_search(
                 query, options, messages, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline
-            ) if by_tools is None
-            else by_tools.answer(query, options, answer_id=answer_id, stopwatch=stopwatch, deadline=deadline)
-        )
+            )
         async with aclosing(answered) as events:
             async for event in events:
                 if isinstance(event, Finished):

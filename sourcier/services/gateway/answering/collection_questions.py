@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from sourcier.services.gateway.computing.asking import as_typed
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import Dated, dates_in
 from sourcier.services.index.times.periods import Period
@@ -71,11 +72,9 @@ _SPEAKS = (
 _OF = r"(?:de la |de l['’]|du |des |de |d['’]|sur |avec |about |of |on |with )?"
 _ARTICLE = r"(?:la |le |les |l['’]|un |une |the |a )?"
 _ABOUT_ALL = re.compile(
-    rf"(?:(?:quels|quelles|what|which) {_KIND}|"
-    rf"(?:combien (?:de |d['’])|how many ){_KIND.replace('kind', 'counted')}|"
-    rf"(?:liste[rz]?|donne[rz]?(?:-moi)?|list|show) {_ALL}{_KIND.replace('kind', 'listed')} (?:qui|that|which)) "
-    rf"{_SPEAKS} "
-    rf"{_OF}{_ARTICLE}(?P<subject>\S.*)"
+    rf"(?:(?:quels|quelles|what|which|how many) |combien (?:de |d['’])|"
+    rf"(?P<listed>(?:liste[rz]?|donne[rz]?(?:-moi)?|list|show) {_ALL})){_KIND}(?(listed) (?:qui|that|which)) "
+    rf"{_SPEAKS} {_OF}{_ARTICLE}(?P<subject>\S.*)"
 )
 _WHAT_IS_THERE = re.compile(
     r"(?:qu['’](?:est-ce qu['’](?:il y a|on a)|y a-t-il|a-t-on|avons-nous|avez-vous|est-ce que vous avez|as-tu)|"
@@ -84,8 +83,8 @@ _WHAT_IS_THERE = re.compile(
     rf"{_ARTICLE}(?P<subject>\S.*)"
 )
 _IN_WHICH = re.compile(
-    rf"(?:dans (?:quels|quelles) {_KIND} (?:parle-t-on|est-il question|est-il fait mention|trouve-t-on|evoque-t-on) |"
-    rf"in which {_KIND.replace('kind', 'listed')} is there anything ){_OF}{_ARTICLE}(?P<subject>\S.*)"
+    rf"(?:dans (?:quels|quelles)|(?P<english>in which)) {_KIND} (?(english)is there anything|"
+    rf"(?:parle-t-on|est-il question|est-il fait mention|trouve-t-on|evoque-t-on)) {_OF}{_ARTICLE}(?P<subject>\S.*)"
 )
 _SUMMARY = re.compile(
     r"(?:(?:peux-tu |pouvez-vous |pourriez-vous |can you |please )?(?:me )?(?:(?:resume[rz]?|synthetise[rz]?)(?:-moi)?|"
@@ -148,20 +147,14 @@ def collection_question(question: str) -> CollectionQuestion | None:
     dates = dates_in(text, years=True)
     if len(dates) > 1:
         return None
-    typed_all = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
-    if dates:
-        text = f"{text[: dates[0].start]}<date>{text[dates[0].end :]}"
-    typed = " ".join(text.replace("\u2019", "'").split()).rstrip(" ?.!")
+    typed = as_typed(f"{text[: dates[0].start]}<date>{text[dates[0].end :]}" if dates else text)
     plain = fold_in_place(typed)
     for form, wanted in _FORMS:
         match = form.fullmatch(plain)
         if match is None or (wanted in _ORDERED and _SUPERLATIVE.search(plain) is None):
             continue
-        every = _ALL_KINDS.fullmatch(match.group("kind")) is not None
-        return CollectionQuestion(
-            wanted, "" if every else typed[match.start("kind") : match.end("kind")], dates[0].period if dates else None
-        )
-    return _about(typed, plain, dates) or _summary(typed_all, fold_in_place(typed_all))
+        return CollectionQuestion(wanted, _kind_of(typed, match), dates[0].period if dates else None)
+    return _about(typed, plain, dates) or _summary(as_typed(text))
 
 
 def _about(typed: str, plain: str, dates: Sequence[Dated]) -> CollectionQuestion | None:
@@ -172,16 +165,18 @@ def _about(typed: str, plain: str, dates: Sequence[Dated]) -> CollectionQuestion
     subject = typed[match.start("subject") : match.end("subject")]
     if len(subject.split()) > SUBJECT_WORDS_MAX or "?" in subject:
         return None
-    groups = match.groupdict()
-    name = next((each for each in ("kind", "counted", "listed") if groups.get(each)), "")
-    kind = typed[match.start(name) : match.end(name)] if name else ""
-    every = not kind or _ALL_KINDS.fullmatch(groups[name]) is not None
-    return CollectionQuestion(Wanted.ABOUT, "" if every else kind, subject=subject)
+    kind = "" if match.re is _WHAT_IS_THERE else _kind_of(typed, match)
+    return CollectionQuestion(Wanted.ABOUT, kind, subject=subject)
 
 
-def _summary(typed: str, plain: str) -> CollectionQuestion | None:
+def _kind_of(typed: str, match: re.Match[str]) -> str:
+    """Return the kind of documents that is asked for, as it was typed; empty for any."""
+    return "" if _ALL_KINDS.fullmatch(match.group("kind")) else typed[match.start("kind") : match.end("kind")]
+
+
+def _summary(typed: str) -> CollectionQuestion | None:
     """Return what « résume ce document » asks for: which document it is, is not known yet."""
-    match = _SUMMARY.fullmatch(plain)
+    match = _SUMMARY.fullmatch(fold_in_place(typed))
     if match is None:
         return None
     return CollectionQuestion(Wanted.SUMMARY, "", subject=typed[match.start("subject") : match.end("subject")])

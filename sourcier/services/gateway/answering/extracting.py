@@ -15,15 +15,12 @@ from sourcier.services.gateway.events import Citation, Extract, Token
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.source_terms import informing
-from sourcier.services.gateway.extracts.candidates import QUOTED_CHARACTERS_MAX, Sentence
+from sourcier.services.gateway.extracts.candidates import QUOTED_CHARACTERS_MAX, SEPARATOR, Sentence, joint
 from sourcier.services.gateway.extracts.choosing import Chosen, choose
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
-
-SEPARATOR = " · "
-"""Between the cells of a row."""
 
 extracts_total = Counter(
     "sourcier_extracts_total", "Sentences shown before the language model writes, by what the question asks for and "
@@ -106,9 +103,9 @@ def _shown(chosen: Chosen, text: str) -> tuple[str, tuple[int, int]]:
 
 def _parts(chosen: Chosen, text: str) -> tuple[str, str, str]:
     sentence = chosen.sentence
-    joints = [" " if not text[first[1] : second[0]].strip() else " … "
-              for first, second in pairwise(sentence.spans)]
-    led = "".join(f"{text[start:end]}{joint}" for (start, end), joint in zip(sentence.spans, joints, strict=False))
+    led = "".join(
+        f"{text[start:end]}{joint(text, end, following)}" for (start, end), (following, _) in pairwise(sentence.spans)
+    )
     start, end = chosen.answer or (sentence.end, sentence.end)
     return f"{led}{text[sentence.start : start]}", text[start:end], text[end : sentence.end]
 
@@ -120,8 +117,8 @@ def _row(chosen: Chosen, text: str) -> tuple[str, str, str]:
         said = text[cell.start : cell.end]
         if not said:
             continue
-        joint = SEPARATOR if any(parts) else ""
-        label = f"{joint}{cell.header} : " if cell.header else joint
+        before = SEPARATOR if any(parts) else ""
+        label = f"{before}{cell.header} : " if cell.header else before
         if chosen.answer == (cell.start, cell.end):
             parts[0], parts[1] = f"{parts[0]}{label}", said
         else:

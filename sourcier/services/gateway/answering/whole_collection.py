@@ -13,6 +13,7 @@ from prometheus_client import Counter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.gateway.answering.by_parts.naming import period_of
 from sourcier.services.gateway.answering.by_parts.summary import asked_about, told_in_sections
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.events import Degradation
@@ -22,7 +23,6 @@ from sourcier.services.gateway.retrieval.retriever import Query, Retriever
 from sourcier.services.index.documents.holding_words import DOCUMENTS_MAX
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
 from sourcier.services.index.times.periods import Period, dated
-from sourcier.services.index.times.reading import date_outside_text
 
 logger = logging.getLogger(__name__)
 
@@ -86,13 +86,13 @@ def _said(
     asked: CollectionQuestion, titles: Sequence[DocumentTitle], query: Query, holding: frozenset[str] | None = None
 ) -> str | None:
     of_kind = [
-        _Found(each, _period(each))
+        _Found(each, period_of(each))
         for each in titles if asked.is_of_kind(f"{each.title} {each.filename}")
         and (holding is None or str(each.document_id) in holding)
     ]
     wanted_period = asked.period
     found = of_kind if wanted_period is None else [
-        each for each in of_kind if each.period is not None and _within(each.period, wanted_period)
+        each for each in of_kind if each.period is not None and wanted_period.holds(each.period)
     ]
     if not found:
         # The kind may be called otherwise, or be the subject of a document: the search may know.
@@ -110,15 +110,6 @@ def _said(
     return "\n".join((f"{head} :" if query.language == "fr" else f"{head}:", *lines, *more, *without))
 
 
-def _period(each: DocumentTitle) -> Period | None:
-    """Return a document's date as it is stored; of one that nobody read yet, as title, name and metadata tell it."""
-    if each.dated_from is not None and each.dated_to is not None:
-        return Period(each.dated_from, each.dated_to)
-    if each.is_read:
-        return None
-    return date_outside_text(title=each.title, name=each.filename, metadata=each.metadata)
-
-
 def _extreme(asked: CollectionQuestion, found: Sequence[_Found], words: _Words, *, language: Language) -> str:
     dated = [each for each in found if each.period is not None]
     latest = asked.wanted is Wanted.LATEST
@@ -130,10 +121,6 @@ def _extreme(asked: CollectionQuestion, found: Sequence[_Found], words: _Words, 
     return (words.latest_added if latest else words.oldest_added).format(
         name=_name(added, language), when=_day(added.title.created_at, language)
     )
-
-
-def _within(period: Period, wanted: Period) -> bool:
-    return wanted.start <= period.start and period.end <= wanted.end
 
 
 def _order(each: _Found) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -67,6 +68,18 @@ AND = re.compile(r"(?:,\s)?\b(?:et|and)\s|,\s")
 AMBIGUOUS_DATE = re.compile(r"(?<!\d)(?!(\d\d?)/\1/)(?:0?[1-9]|1[0-2])[/.-](?:0?[1-9]|1[0-2])[/.-]\d{2,4}\b")
 """A day that is another one where the month is written first."""
 BETWEEN = re.compile(r"\b(?:entre|between)\s")
+
+
+def as_typed(question: str) -> str:
+    """Return a question on one line, with one kind of apostrophe, and without the sign that it ends with."""
+    return " ".join(question.replace("\u2019", "'").split()).rstrip(" ?.!")
+
+
+def spans_between(joints: Sequence[re.Match[str]], start: int, end: int) -> list[tuple[int, int]]:
+    """Return where what joints part from each other stands, between two places."""
+    begins = [start, *(joint.end() for joint in joints)]
+    ends = [*(joint.start() for joint in joints), end]
+    return list(zip(begins, ends, strict=True))
 
 
 def days_in(text: str) -> list[Dated]:

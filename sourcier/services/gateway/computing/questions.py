@@ -12,7 +12,16 @@ from dataclasses import replace
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.computing import time_questions
-from sourcier.services.gateway.computing.asking import AMBIGUOUS_DATE, AND, BETWEEN, Asked, Operation, Said
+from sourcier.services.gateway.computing.asking import (
+    AMBIGUOUS_DATE,
+    AND,
+    BETWEEN,
+    Asked,
+    Operation,
+    Said,
+    as_typed,
+    spans_between,
+)
 from sourcier.services.gateway.figures.quantities import quantities_in
 from sourcier.services.gateway.figures.units import Kind
 from sourcier.services.index.language.stop_words import fold_in_place
@@ -31,7 +40,7 @@ _NARROWED = re.compile(
 
 def asked(question: str, *, language: str = "fr") -> Asked | None:
     """Return the computation that a question asks for; None for any other question."""
-    typed = " ".join(question.replace("\u2019", "'").split()).rstrip(" ?.!")
+    typed = as_typed(question)
     if not typed or len(typed) > QUESTION_CHARACTERS_MAX:
         return None
     said = Said(typed, fold_in_place(typed), language)
@@ -164,9 +173,7 @@ def _sum(said: Said) -> Asked | None:
     cuts = list(AND.finditer(plain))
     if not cuts:
         return Asked(Operation.SUM, _open(rest))
-    begins = [0, *(cut.end() for cut in cuts)]
-    ends = [*(cut.start() for cut in cuts), len(rest)]
-    parts = tuple(_open(rest[start:end]) for start, end in zip(begins, ends, strict=True))
+    parts = tuple(_open(rest[start:end]) for start, end in spans_between(cuts, 0, len(rest)))
     if len(parts) > PARTS_MAX or not all(part.strip() for part in parts):
         return None
     return Asked(Operation.SUM, "", parts)

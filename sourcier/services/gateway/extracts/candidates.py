@@ -15,6 +15,8 @@ from sourcier.services.gateway.clauses.tokens import forms_in, tokens_of
 
 QUOTED_CHARACTERS_MAX = 600
 """Of a quotation: a longer sentence is left out, since a part of it may say the opposite."""
+SEPARATOR = " · "
+"""Between the cells of a row that is quoted."""
 ROWS_MAX = 200
 CELLS_MAX = 40
 
@@ -72,6 +74,11 @@ def sentences_of(number: int, text: str, context: str) -> list[Sentence]:
                if not any(start <= clause.start < end for start, end in tables)]
     found = [*_whole(number, text, clauses, above), *_rows(number, text, tables, above)]
     return [sentence for sentence in found if sentence.length <= QUOTED_CHARACTERS_MAX]
+
+
+def joint(text: str, end: int, start: int) -> str:
+    """Return what parts two pieces of a text in a quotation, the first up to `end`: dots where words are left out."""
+    return " … " if text[end:start].strip() else " "
 
 
 def _whole(number: int, text: str, clauses: Sequence[Clause], above: frozenset[str]) -> Iterator[Sentence]:

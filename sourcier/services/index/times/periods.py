@@ -13,6 +13,10 @@ class Period:
     start: date
     end: date
 
+    def holds(self, other: Period) -> bool:
+        """Return whether all of another period is in it."""
+        return self.start <= other.start and other.end <= self.end
+
     def text(self, *, language: str) -> str:
         """Return it as a person writes it: « 12 mars 2026 », « mars 2026 », « 2026 »."""
         if self.start == self.end:

@@ -71,6 +71,12 @@ async def test_the_difference_of_two_documents_is_told_part_by_part(riders: Data
         assert said.endswith(f"[{citation.marker}]")
 
 
+async def test_documents_that_are_compared_as_a_whole_are_searched_once_each(riders: Database) -> None:
+    answer, _, scenario = await ask(riders, "Quelles sont les différences entre l'avenant 58 et l'avenant 59 ?")
+    assert [part.found for part in answer.parts] == [True, True]
+    assert scenario.embedded == [part.question for part in answer.parts]
+
+
 async def test_what_is_not_there_is_told_of_its_part(riders: Database) -> None:
     answer, _, _ = await ask(
         riders, "Quel est le montant de la prime de panier dans l'avenant 59 et dans l'avenant 60 ?"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -14,14 +13,22 @@ from prometheus_client import Counter
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc.channels import Deadline
-from sourcier.services.gateway.answering.by_parts.asking import Form, Several
+from sourcier.services.gateway.answering.by_parts.asking import Form, Several, capitalised
 from sourcier.services.gateway.answering.by_parts.cutting import cut
 from sourcier.services.gateway.answering.by_parts.differing import difference
-from sourcier.services.gateway.answering.by_parts.lines import Gathered, Lines, Sources, conflict_of, withheld_of
+from sourcier.services.gateway.answering.by_parts.lines import (
+    Gathered,
+    Lines,
+    Sources,
+    conflict_of,
+    marker_of,
+    withheld_of,
+)
 from sourcier.services.gateway.answering.by_parts.naming import Part, Parted, parted
 from sourcier.services.gateway.answering.by_parts.quoting import told, told_as_a_whole
+from sourcier.services.gateway.answering.by_parts.things_named import is_named, one_sentence_names_all
+from sourcier.services.gateway.answering.by_parts.topics import searched
 from sourcier.services.gateway.answering.options import AnswerOptions
-from sourcier.services.gateway.clauses.tokens import forms_in, tokens_of, told_by
 from sourcier.services.gateway.events import (
     Citation,
     Decomposed,
@@ -46,7 +53,6 @@ from sourcier.services.gateway.retrieval.neighbours import join
 from sourcier.services.gateway.retrieval.retriever import Query, Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
-from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
@@ -56,12 +62,6 @@ PART_SECONDS_MIN = 20.0
 """What a part's generation may take on two cores: with less left for each part that is still to come, it is quoted."""
 PASSAGES_MAX, RULED_PASSAGES_MAX, WHOLE_PASSAGES_MAX = 4, 8, 20
 """Of one part: what the model reads of it, what rules do, and what they do of a document as a whole."""
-_ASKS = re.compile(
-    r"(?:quel|qui|que|qu'|quand|combien|ou|comment|donne|indique|de quand|a quel|what|who|when|where|how|which)"
-)
-_ARTICLE = re.compile(r"(?:le |la |les |l'|un |une |des |du )")
-_FEMININE = re.compile(r"(?:prime|duree|date|indemnite|somme|part|cotisation|periode|proportion)\b")
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?;])\s|\n")
 
 decomposed_total = Counter(
     "sourcier_decomposed_questions_total", "Questions that were answered part by part, by form.", ["form"]
@@ -98,10 +98,8 @@ class PartsAnswerer:
             return None
         return found
 
-    async def _titles(
-        self, several: Several, query: Query, *, deadline: Deadline
-    ) -> list[DocumentTitle] | None:
-        if several.form in (Form.THINGS, Form.QUESTIONS):
+    async def _titles(self, several: Several, query: Query, *, deadline: Deadline) -> list[DocumentTitle] | None:
+        if not several.form.names_documents:
             return None
         found: list[DocumentTitle] = []
         for collection in query.collections:
@@ -116,16 +114,8 @@ class PartsAnswerer:
     async def _is_one(self, query: Query, several: Several, *, deadline: Deadline) -> bool:
         """Return whether one sentence of what is found names all of the things: « la cour et le jardin »."""
         found = await self._retriever.find(replace(query, limit=PASSAGES_MAX), deadline=deadline)
-        things = [[token for token in tokens_of(label) if token.tells] for label in several.labels]
-
-        def one_names_all() -> bool:
-            return any(
-                all(all(told_by(token, forms) for token in thing) for thing in things)
-                for entry in found.passages
-                for line in _SENTENCE_ENDS.split(entry.passage.text) if (forms := forms_in(tokens_of(line)))
-            )
-
-        return await asyncio.to_thread(one_names_all)
+        passages = [entry.passage for entry in found.passages]
+        return await asyncio.to_thread(one_sentence_names_all, several.labels, passages)
 
     async def answer(
         self, asked: Parted, query: Query, options: AnswerOptions, messages: Messages, *, answer_id: str,
@@ -160,21 +150,23 @@ class _Answer:
         self._lines = Lines()
         self._found: list[tuple[Part, Gathered, dict[int, int]]] = []
         self._held: list[Event] = []
+        self._searched: dict[int, Gathered] = {}
         self._usage = Usage()
         self._model = ""
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield all that happens."""
         parts = self._asked.parts
+        labels = " ; ".join(each.label for each in parts)
         yield Decomposed(
             self._asked.form.value, tuple(QuestionPart(each.label, each.question, each.document_ids) for each in parts),
-            self._asked.left_out, self._texts["cut"].format(count=len(parts), labels=" ; ".join(map(_short, parts))),
+            self._asked.left_out, self._texts["cut"].format(count=len(parts), labels=labels),
         )
         for number, part in enumerate(parts, start=1):
             yield Searching(part.question, self._texts["searching"].format(
                 number=number, count=len(parts), label=part.label
             ))
-            gathered = Gathered() if part.missing else await self._answered(part, left=len(parts) - number + 1)
+            gathered = Gathered() if part.missing else await self._answered(number, part)
             markers = self._sources.take_in(gathered.passages)
             if not part.missing:
                 yield Retrieved(gathered.candidates)
@@ -217,7 +209,7 @@ class _Answer:
         start = self._lines.length
         opening = "- " if number == 1 else "\n- "
         if gathered.text:
-            events.append(self._lines.said(f"{opening}{self._texts['label'].format(label=_capital(part.label))}"))
+            events.append(self._lines.said(f"{opening}{self._texts['label'].format(label=capitalised(part.label))}"))
             events += self._lines.of_part(gathered, markers)
         else:
             label = self._messages.quotation.format(part.label) if self._asked.form is Form.QUESTIONS else part.label
@@ -225,31 +217,34 @@ class _Answer:
             events.append(self._lines.said(f"{opening}{text}"))
         by = "nothing" if not gathered.text else "model" if gathered.model else "rule"
         parts_total.labels(by).inc()
-        cited = tuple(dict.fromkeys(
-            markers.get(each.marker, each.marker) for each in gathered.citations if each.marker
-        ))
+        cited = tuple(dict.fromkeys(marker_of(each.marker, markers) for each in gathered.citations if each.marker))
         events.append(PartAnswered(number, bool(gathered.text), cited, (start, self._lines.length)))
         return events
 
-    async def _answered(self, part: Part, *, left: int) -> Gathered:
+    async def _answered(self, number: int, part: Part) -> Gathered:
         """Return what a part's search and its answer come to: by rule where that is sure, else by the model."""
-        query, options = self._narrowed(part)
-        gathered = Gathered()
-        await self._gather(gathered, query, replace(options, writes=False))
+        gathered = await self._found_of(number, part)
         if part.is_whole:
             # No sentence of its own answers what a document says as a whole.
             gathered.forget_words()
         if not gathered.text and gathered.passages:
             await self._quote(part, gathered)
         if not gathered.text and gathered.outcome is not Outcome.REFUSED and gathered.passages:
-            await self._by_model(part, gathered, query, options, left=left)
+            await self._by_model(part, gathered, left=len(self._asked.parts) - number + 1)
         self._usage = self._usage.plus(gathered.usage)
         self._model = gathered.model or self._model
         return gathered
 
-    async def _by_model(
-        self, part: Part, gathered: Gathered, query: Query, options: AnswerOptions, *, left: int
-    ) -> None:
+    async def _found_of(self, number: int, part: Part) -> Gathered:
+        """Return what a part's search comes to without the model; each part is searched once for that."""
+        if number not in self._searched:
+            query, options = self._narrowed(part)
+            gathered = Gathered()
+            await self._gather(gathered, query, replace(options, writes=False))
+            self._searched[number] = gathered
+        return self._searched[number]
+
+    async def _by_model(self, part: Part, gathered: Gathered, *, left: int) -> None:
         """Let the model answer a part that no rule does, where there is time for it."""
         if not self._has_time(left):
             telemetry.degradations_total.labels(STAGE, "NO_TIME").inc()
@@ -258,17 +253,20 @@ class _Answer:
                 STAGE, "too little time is left for the language model; a part is answered by rules alone"
             ))
             return
+        query, options = self._narrowed(part)
         # With the document's name, as a person asks.
         asked = replace(query, question=part.question, limit=min(self._query.limit, PASSAGES_MAX))
         await self._write(gathered, asked, options)
-        if self._asked.form is Form.THINGS and not await asyncio.to_thread(_is_of, part.label, gathered.citations):
+        if self._asked.form is Form.THINGS and not await asyncio.to_thread(
+            is_named, part.label, [each.passage for each in gathered.citations]
+        ):
             # The hours of another house, said of this one.
             logger.info("the model answered a part from passages that do not name its thing")
             gathered.forget_words()
 
     def _narrowed(self, part: Part) -> tuple[Query, AnswerOptions]:
         query = replace(
-            self._query, question=_searched(part, self._query.language), validated=(),
+            self._query, question=searched(part, self._query.language), validated=(),
             limit=min(self._query.limit, PASSAGES_MAX),
         )
         options = replace(self._options, extract_answers=True)
@@ -316,7 +314,7 @@ class _Answer:
             found = await asyncio.to_thread(told_as_a_whole, passages, others)
         else:
             found = await asyncio.to_thread(
-                told, _searched(part, self._query.language), passages,
+                told, searched(part, self._query.language), passages,
                 about=part.label if self._asked.form is Form.THINGS else "", alone=bool(part.document_ids),
             )
         if not found:
@@ -330,17 +328,11 @@ class _Answer:
 
     async def _others(self, part: Part) -> list[Passage]:
         """Return what was found of the documents that a part's own is compared with."""
-        found: list[Passage] = []
-        for other in self._asked.parts:
-            if other is part or other.missing:
-                continue
-            known = next((gathered for each, gathered, _ in self._found if each is other), None)
-            if known is None:
-                known = Gathered()
-                query, options = self._narrowed(other)
-                await self._gather(known, query, replace(options, writes=False))
-            found += [join(each).passage for each in known.passages]
-        return found
+        return [
+            join(each).passage for number, other in enumerate(self._asked.parts, start=1)
+            if other is not part and not other.missing
+            for each in (await self._found_of(number, other)).passages
+        ]
 
     def _has_time(self, left: int) -> bool:
         """Return whether the model has time for this part and those that are still to come."""
@@ -355,52 +347,11 @@ class _Answer:
             if line:
                 events.append(self._lines.said(f"\n- {self._texts['difference'].format(line=line)}"))
                 for _, gathered, markers in self._found:
-                    citation = gathered.citations[0]
-                    marker = markers.get(citation.marker, citation.marker)
+                    marker = marker_of(gathered.citations[0].marker, markers)
                     events.append(self._lines.said(f" [{marker}]", attached=True))
         if self._asked.left_out:
             events.append(self._lines.said("\n" + self._texts["more"].format(count=self._asked.left_out)))
         return events
-
-
-def _searched(part: Part, language: str) -> str:
-    """Return what is searched for: of a part that is about certain documents, the topic alone."""
-    if not part.document_ids or not part.topic:
-        return part.question
-    return _asking(part.topic, french=language == "fr")
-
-
-def _asking(topic: str, *, french: bool) -> str:
-    """Return a topic as a question, whose form tells what kind of value answers it."""
-    plain = fold_in_place(topic)
-    if _ASKS.match(plain) is not None:
-        return f"{topic} ?" if french else f"{topic}?"
-    if not french:
-        return f"What is {topic}?" if plain.startswith("the ") else f"What is the {topic}?"
-    article = _ARTICLE.match(plain)
-    bare = topic if article is None else topic[article.end() :]
-    feminine = article is not None and article.group() == "la "
-    if feminine or _FEMININE.match(plain, len(topic) - len(bare)) is not None:
-        return f"Quelle est la {bare} ?"
-    return f"Quel est le {bare} ?"
-
-
-def _is_of(thing: str, citations: Sequence[Citation]) -> bool:
-    """Return whether a passage that is cited names a thing, itself or above it."""
-    words = [token for token in tokens_of(thing) if token.tells]
-    return any(
-        all(told_by(token, forms) for token in words)
-        for passage in (each.passage for each in citations)
-        if (forms := forms_in(tokens_of("\n".join((passage.title, *passage.heading_path, passage.text)))))
-    )
-
-
-def _short(part: Part) -> str:
-    return part.label
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 _FRENCH: Mapping[str, str] = {

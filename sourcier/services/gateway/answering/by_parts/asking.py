@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 
 from sourcier.services.gateway.answering.collection_questions import KINDS
+from sourcier.services.gateway.computing.asking import as_typed
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in
 from sourcier.services.index.times.periods import Period
@@ -33,6 +34,11 @@ class Form(Enum):
     """The same of several things: « les horaires de la mairie et de la piscine »."""
     QUESTIONS = "questions"
     """Several questions in one."""
+
+    @property
+    def names_documents(self) -> bool:
+        """Whether its parts are looked up among the collection's documents."""
+        return self not in (Form.THINGS, Form.QUESTIONS)
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Said:
     @classmethod
     def of(cls, question: str, *, language: str) -> Said:
         """Read a question."""
-        typed = " ".join(question.replace("\u2019", "'").split()).rstrip(" ?.!")
+        typed = as_typed(question)
         plain = fold_in_place(typed)
         for letter in _CAPITAL.finditer(typed):
             # « la note A » is not « la note a … ».
@@ -108,6 +114,8 @@ ELLIPTIC = re.compile(
     rf"(?:celui |celle |ceux |celles |le |la |l'|les |the |that )?{_NUMBER_SIGN}(?P<identifier>{_IDENTIFIER})(?![\w])"
 )
 """Another one of the same kind: « le 59 », « celle de 2023 »."""
+AND = r"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)"
+"""What stands between things of a row."""
 JOINT = re.compile(r"\s?,\s(?:et\s|and\s)?|\s(?:et|and|&)\s(?:dans\s|in\s|selon\s|pour\s|de\s)?")
 
 
@@ -120,9 +128,9 @@ class Listed:
     labels: tuple[str, ...]
 
 
-def identified(said: Said, place: int = 0) -> Listed | None:
+def identified(said: Said) -> Listed | None:
     """Return the first row of at least two documents named by kind and identifier; None where there is none."""
-    for first in DOCUMENT.finditer(said.plain, place):
+    for first in DOCUMENT.finditer(said.plain):
         kind = _in_one(said.typed[first.start("kind") : first.end("kind")])
         labels, end = [_label(kind, said, first)], first.end()
         while (joint := JOINT.match(said.plain, end)) is not None:
@@ -158,19 +166,20 @@ def with_kind(labels: Sequence[str]) -> tuple[str, ...]:
     kind = ""
     for label in labels:
         said = Said.of(label, language="fr")
-        whole = DOCUMENT.fullmatch(said.plain)
-        if whole is not None:
-            kind = _in_one(said.typed[whole.start("kind") : whole.end("kind")])
-            found.append(_label(kind, said, whole))
-            continue
-        elliptic = ELLIPTIC.fullmatch(said.plain)
-        if kind and elliptic is not None:
-            found.append(_label(kind, said, elliptic))
-            continue
-        found.append(label)
+        match = DOCUMENT.fullmatch(said.plain)
+        if match is not None:
+            kind = _in_one(said.typed[match.start("kind") : match.end("kind")])
+        elif kind:
+            match = ELLIPTIC.fullmatch(said.plain)
+        found.append(label if match is None else _label(kind, said, match))
     return tuple(found)
 
 
 def is_identified(label: str) -> bool:
     """Return whether a label names a document by its kind and a number, letter or date."""
     return DOCUMENT.fullmatch(Said.of(label, language="fr").plain) is not None
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -7,9 +7,10 @@ un CDI » names no documents: whether labels do is looked up in the collection's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from sourcier.services.gateway.answering.by_parts.asking import (
+    AND,
     DATE,
     DOCUMENT,
     PARTS_MAX,
@@ -23,6 +24,7 @@ from sourcier.services.gateway.answering.by_parts.asking import (
 )
 from sourcier.services.gateway.answering.by_parts.things import questions_in_one, several_things
 from sourcier.services.gateway.answering.collection_questions import KINDS
+from sourcier.services.gateway.computing.asking import BETWEEN, spans_between
 
 QUESTION_CHARACTERS_MAX = 300
 
@@ -38,7 +40,6 @@ def cut(question: str, *, language: str = "fr") -> Several | None:
     return found
 
 
-_BETWEEN = re.compile(r"\b(?:entre|between)\s")
 _DIFFERENCE = re.compile(
     r"(?:(?:quell?e?s?(?: (?:est|sont|etait|etaient))?|what (?:is|are|was|were)|donne[rz]?(?:-moi)?|"
     r"explique[rz]?(?:-moi)?|"
@@ -55,6 +56,7 @@ _COMPARE = re.compile(
     r"(?:compare[rz]?(?:-moi)?|(?:fais |faites |fais-moi )?(?:une |la )?comparaison|comparison)\s"
 )
 _APART = re.compile(r"(?:qu'est-ce qui|ce qui|what)\s(?:distingue|differencie|distinguishes)\s")
+_FROM = re.compile(r"\s(?:de |du |des |from )(?=\S)")
 _HOW = re.compile(r"(?:en quoi|how (?:do|does|did))\s")
 _DIFFERS = re.compile(
     r"\s(?:differe(?:nt)?|se distingue(?:nt)?|differ)(?:-t)?(?:-ils?|-elles?)?\s(?:de la |de l'|du |des |de |d'|from )"
@@ -70,11 +72,11 @@ _ABOUT = re.compile(
 def _difference(said: Said) -> Several | None:
     """« la différence de prime entre l'avenant 58 et le 59 », « qu'est-ce qui change entre la note A et la note B »."""
     head = _DIFFERENCE.match(said.plain) or _CHANGES.match(said.plain)
-    between = None if head is None else _BETWEEN.search(said.plain, head.end())
+    between = None if head is None else BETWEEN.search(said.plain, head.end())
     if head is None or between is None:
         return _differing(said)
     topic = said.typed[head.end() : between.start()].strip()
-    return _compared(said, between.end(), len(said.typed), _JOINTS, topic=_OF.sub("", topic))
+    return _compared(said, between.end(), _JOINTS, topic=_OF.sub("", topic))
 
 
 _OF = re.compile(r"^(?:d'|des |du |de l'|de la |de |in |of |for |pour |dans |sur )", re.IGNORECASE)
@@ -84,9 +86,7 @@ def _differing(said: Said) -> Several | None:
     apart = _APART.match(said.plain)
     if apart is not None:
         found = list(DOCUMENT.finditer(said.plain, apart.end()))
-        return None if len(found) != 2 else _compared(
-            said, apart.end(), len(said.typed), re.compile(r"\s(?:de |du |des |from )(?=\S)"), topic=""
-        )
+        return None if len(found) != 2 else _compared(said, apart.end(), _FROM, topic="")
     head = _HOW.match(said.plain)
     differs = None if head is None else _DIFFERS.search(said.plain, head.end())
     if head is None or differs is None:
@@ -103,29 +103,26 @@ def _compare(said: Said) -> Several | None:
     head = _COMPARE.match(said.plain)
     if head is None:
         return None
-    between = _BETWEEN.match(said.plain, head.end())
+    between = BETWEEN.match(said.plain, head.end())
     start = head.end() if between is None else between.end()
     where = _WHERE.search(said.plain, start)
     if where is not None:
-        return _compared(said, where.end(), len(said.typed), _PAIR, topic=said.typed[start : where.start()])
-    return _compared(said, start, len(said.typed), _PAIR, topic="")
+        return _compared(said, where.end(), _PAIR, topic=said.typed[start : where.start()])
+    return _compared(said, start, _PAIR, topic="")
 
 
-def _compared(said: Said, start: int, end: int, joints: re.Pattern[str], *, topic: str) -> Several | None:
-    about = _ABOUT.search(said.plain, start, end) if not topic else None
-    last = end if about is None else about.start()
+def _compared(said: Said, start: int, joints: re.Pattern[str], *, topic: str) -> Several | None:
+    about = _ABOUT.search(said.plain, start) if not topic else None
+    end = len(said.typed)
     if about is not None:
-        topic = said.typed[about.end() : end]
-    parts = _at(said, start, last, joints)
-    return _of_documents(said, Form.DIFFERENCE, parts, topic)
+        end, topic = about.start(), said.typed[about.end() :]
+    return _of_documents(said, Form.DIFFERENCE, _at(said, start, end, joints), topic)
 
 
 def _at(said: Said, start: int, end: int, joints: re.Pattern[str]) -> tuple[str, ...]:
     """Return what stands between joints of a part of a question."""
-    cuts = list(joints.finditer(said.plain, start, end))
-    begins = [start, *(match.end() for match in cuts)]
-    ends = [*(match.start() for match in cuts), end]
-    texts = [said.typed[first:last].strip(" ,") for first, last in zip(begins, ends, strict=True)]
+    spans = spans_between(list(joints.finditer(said.plain, start, end)), start, end)
+    texts = [said.typed[first:last].strip(" ,") for first, last in spans]
     return tuple(texts) if all(0 < len(text) <= 80 for text in texts) else ()
 
 
@@ -180,7 +177,7 @@ _SAY = re.compile(
 _SAYING = re.compile(
     r"\s(?:dis(?:en)?t|dit|prevoi(?:en)?t|indique(?:nt)?|stipule(?:nt)?|precise(?:nt)?|say|provide|state|specify)\b"
 )
-_JOINTS = re.compile(r"\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s")
+_JOINTS = re.compile(AND)
 
 
 def _saying(said: Said) -> Several | None:
@@ -196,9 +193,9 @@ def _saying(said: Said) -> Several | None:
     about = _ABOUT.search(said.plain, start if verb is None else verb.end())
     end = verb.start() if verb is not None else len(said.typed) if about is None else about.start()
     topic = "" if about is None else said.typed[about.end() :]
-    family = _family_in(said, start, end)
-    if family is not None:
-        return Several(Form.FAMILY, (), _says(topic, french=said.is_french), topic, family=family)
+    every = _EACH.fullmatch(said.plain, start, end)
+    if every is not None:
+        return Several(Form.FAMILY, (), _says(topic, french=said.is_french), topic, family=_family_of(said, every))
     labels = tuple(_AGAIN.sub("", label) for label in _at(said, start, end, _JOINTS))
     return _of_documents(said, Form.DOCUMENTS, labels, topic)
 
@@ -244,32 +241,21 @@ def _family(said: Said) -> Several | None:
         return Several(Form.FAMILY, (), _signs(french=said.is_french), topic, family=family)
     if _WORD_ASKS.match(said.plain) is None:
         return None
-    found = next(_families(said), None)
-    if found is None:
+    # « les contrats » by itself are those of everybody, not of the collection.
+    match = next((each for each in _EACH.finditer(said.plain) if each.group("each") or each.group("date")), None)
+    if match is None:
         return None
-    match, family = found
     start, end = match.span() if match.group("in") is None else (match.start("in"), match.end())
     before, after = said.typed[:start].rstrip(), said.typed[end:].lstrip(" ,")
     topic = f"{_TRAILING.sub('', before)} {after}".strip()
     preposition = f"{match.group('in')} " if match.group("in") else ""
     return Several(
-        Form.FAMILY, (), lambda label: f"{before} {preposition}{label} {after}".strip() + " ?", topic, family=family
+        Form.FAMILY, (), lambda label: f"{before} {preposition}{label} {after}".strip() + " ?", topic,
+        family=_family_of(said, match),
     )
 
 
-def _families(said: Said) -> Iterator[tuple[re.Match[str], Family]]:
-    for match in _EACH.finditer(said.plain):
-        if match.group("each") is None and match.group("date") is None:
-            # « les contrats » by itself are those of everybody, not of the collection.
-            continue
-        period = said.period_in(match.start("date"), match.end("date")) if match.group("date") else None
-        yield match, Family(said.typed[match.start("kind") : match.end("kind")], period)
-
-
-def _family_in(said: Said, start: int, end: int) -> Family | None:
-    match = _EACH.fullmatch(said.plain, start, end)
-    if match is None:
-        return None
+def _family_of(said: Said, match: re.Match[str]) -> Family:
     period = said.period_in(match.start("date"), match.end("date")) if match.group("date") else None
     return Family(said.typed[match.start("kind") : match.end("kind")], period)
 

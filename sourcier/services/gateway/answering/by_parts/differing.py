@@ -9,7 +9,7 @@ from sourcier.services.gateway.figures.showing import amount
 def difference(first: str, second: str, *, language: str) -> str:
     """Return « 45 € − 40 € = 5 € » for two values; empty where one is none, or they do not compare."""
     one, other = _only(first, language), _only(second, language)
-    if one is None or other is None or one.unit.comparable != other.unit.comparable or one.unit != other.unit:
+    if one is None or other is None or one.unit != other.unit:
         return ""
     if one.value == other.value:
         return ""

@@ -117,24 +117,28 @@ class Sources:
         return markers
 
 
+def marker_of(marker: int, markers: Mapping[int, int]) -> int:
+    """Return a part's marker as it is among the sources of all parts."""
+    return markers.get(marker, marker)
+
+
 def marked(text: str, markers: Mapping[int, int]) -> str:
     """Return a text with its markers as they are among the sources of all parts."""
-    return _MARKER.sub(lambda match: f"[{markers.get(int(match.group(1)), int(match.group(1)))}]", text)
+    return _MARKER.sub(lambda match: f"[{marker_of(int(match.group(1)), markers)}]", text)
 
 
 def conflict_of(conflict: Conflict, markers: Mapping[int, int]) -> Conflict:
     """Return a part's conflict with the markers of all parts."""
     return replace(
         conflict, message=marked(conflict.message, markers),
-        holds=replace(conflict.holds, marker=markers.get(conflict.holds.marker, conflict.holds.marker)),
-        other=replace(conflict.other, marker=markers.get(conflict.other.marker, conflict.other.marker)),
+        holds=replace(conflict.holds, marker=marker_of(conflict.holds.marker, markers)),
+        other=replace(conflict.other, marker=marker_of(conflict.other.marker, markers)),
     )
 
 
 def withheld_of(withheld: Withheld, markers: Mapping[int, int]) -> Withheld:
     """Return a sentence that was not shown, the marker of its closest passage among those of all parts."""
-    marker = withheld.closest.marker
-    return replace(withheld, closest=replace(withheld.closest, marker=markers.get(marker, marker)))
+    return replace(withheld, closest=replace(withheld.closest, marker=marker_of(withheld.closest.marker, markers)))
 
 
 class Lines:
@@ -155,7 +159,7 @@ class Lines:
         yield self.said(marked(text.strip(), markers))
         for citation in gathered.citations:
             yield replace(
-                citation, marker=markers.get(citation.marker, citation.marker),
+                citation, marker=marker_of(citation.marker, markers),
                 sentence_span=_shifted(citation.sentence_span, text, leading, markers, start, self.length),
             )
 

@@ -57,7 +57,6 @@ class Parted:
 
     form: Form
     parts: tuple[Part, ...]
-    topic: str = ""
     left_out: int = 0
     """Documents of a family beyond those that are asked."""
 
@@ -67,7 +66,7 @@ def parted(several: Several, titles: Sequence[DocumentTitle] | None, *, language
 
     `titles` are all documents of the collections; None where that is not known.
     """
-    if several.form in (Form.THINGS, Form.QUESTIONS):
+    if not several.form.names_documents:
         return Parted(several.form, tuple(Part(label, several.ask(label)) for label in several.labels))
     if titles is None:
         return None
@@ -85,7 +84,7 @@ def parted(several: Several, titles: Sequence[DocumentTitle] | None, *, language
         Part(label, several.ask(label), several.topic, tuple(each.title.document_id for each in of_label),
              missing=not of_label)
         for label, of_label in zip(several.labels, documents, strict=True)
-    ), several.topic)
+    ))
 
 
 def _is_named_like(several: Several, documents: Sequence[tuple[Named, ...]]) -> bool:
@@ -103,10 +102,7 @@ def _of_family(
         found = [each for each in found if _AMENDING.search(fold_in_place(each.name)) is not None]
     if family.period is not None:
         wanted = family.period
-        found = [
-            each for each in found
-            if each.period is not None and wanted.start <= each.period.start and each.period.end <= wanted.end
-        ]
+        found = [each for each in found if each.period is not None and wanted.holds(each.period)]
     # One document alone is asked for as any other: by its question.
     if len(found) < 2 and not (found and family.amending):
         return None
@@ -119,7 +115,7 @@ def _of_family(
         Part(each.shown, several.ask(f"« {each.shown} »" if language == "fr" else f"“{each.shown}”"), several.topic,
              (each.title.document_id,))
         for each in shown
-    ), several.topic, left_out=len(found) - len(shown))
+    ), left_out=len(found) - len(shown))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +131,7 @@ class Named:
     def of(cls, title: DocumentTitle) -> Named:
         """Read a document's names."""
         name = f"{title.title} {title.filename}"
-        period = Period(title.dated_from, title.dated_to) if title.dated_from and title.dated_to else None
-        if period is None and not title.is_read:
-            period = date_outside_text(title=title.title, name=title.filename, metadata=title.metadata)
-        return cls(title, name, frozenset(_words(name)), period)
+        return cls(title, name, frozenset(_words(name)), period_of(title))
 
     @property
     def shown(self) -> str:
@@ -153,6 +146,15 @@ class Named:
             (0, int(word), "") if word.isdecimal() else (1, 0, word)
             for word in _WORD.findall(self.title.title.casefold())
         )
+
+
+def period_of(title: DocumentTitle) -> Period | None:
+    """Return a document's date as it is stored; of one that nobody read yet, as title, name and metadata tell it."""
+    if title.dated_from is not None and title.dated_to is not None:
+        return Period(title.dated_from, title.dated_to)
+    if title.is_read:
+        return None
+    return date_outside_text(title=title.title, name=title.filename, metadata=title.metadata)
 
 
 def named_by(label: str, named: Iterable[Named]) -> tuple[Named, ...]:
@@ -173,7 +175,7 @@ def named_by(label: str, named: Iterable[Named]) -> tuple[Named, ...]:
 
 def _is_of(each: Named, period: Period) -> bool:
     """Return whether a document is of a date, or has it in its name."""
-    if each.period is not None and period.start <= each.period.start and each.period.end <= period.end:
+    if each.period is not None and period.holds(each.period):
         return True
     return any(date.period == period for date in dates_in(each.name, years=True))
 

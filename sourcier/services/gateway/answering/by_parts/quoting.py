@@ -17,7 +17,7 @@ from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of,
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.source_terms import informing
 from sourcier.services.gateway.extracts.asking import Kind, Wanted, wanted
-from sourcier.services.gateway.extracts.candidates import Sentence, sentences_of
+from sourcier.services.gateway.extracts.candidates import SEPARATOR, Sentence, joint, sentences_of
 from sourcier.services.gateway.extracts.values import values_in
 from sourcier.services.index.search.passages import Passage
 
@@ -29,18 +29,21 @@ THING_SHARE_MIN = 0.75
 """The same where all documents are searched: the sentence may be of another thing."""
 AROUND, ABOVE = 0.85, 0.7
 VALUE_BONUS, VALUE_LACKING, REFERENCE = 0.15, 0.25, 0.3
+AROUND_LEAD = 0.2
+"""How much less of the question a second sentence may hold."""
+ALIKE_MIN = 0.5
+"""Of the words of two sentences, figures apart, from which on they speak of the same."""
 SENTENCES_MAX, OPENING_MAX = 2, 4
 """Quoted where no value is asked for, and of a document that is asked about as a whole."""
 QUOTED_CHARACTERS_MAX = 420
 SIGNED, SIGNATURES_MAX = 2.0, 6
 """The score of a line that somebody signed: all of a document's are quoted, at most so many."""
-SEPARATOR = " · "
 _SIGNED = re.compile(
     r"\b(?:sign(?:é|ée|és|ées|e|ent|ed|atures?|ataires?|s)\b|Pour [^.:,\n]{2,80}:)",
     re.IGNORECASE,
 )
 _DONE_AT = re.compile(r"^(?:fait à|done at)\b", re.IGNORECASE)
-_SIGNING = frozenset(tokens_of("signe signé signée signer signature signataire signataires signed signs sign".lower()))
+_SIGNING = frozenset(tokens_of("signe signé signée signer signature signataire signataires signed signs sign"))
 _TOLD_BY_VALUES = lexicon.words(
     "ouvre ouvrent ferme ferment coute coutent vaut valent cost costs open opens close closes"
 )
@@ -70,7 +73,6 @@ class Told:
 @dataclass(frozen=True)
 class _Scored:
     score: float
-    place: int
     sentence: Sentence
     text: str
 
@@ -83,7 +85,7 @@ def told(question: str, passages: Sequence[Passage], *, about: str = "", alone: 
     """
     asked = wanted(question)
     things = wanted(about).content if about else ()
-    scored = _scored(asked, sayings(passages), things, alone=alone)
+    scored = _scored(asked, _sayings(passages), things, alone=alone)
     if not scored:
         return ()
     best = scored[0]
@@ -95,7 +97,7 @@ def told(question: str, passages: Sequence[Passage], *, about: str = "", alone: 
         more = [each for each in scored[1:] if each.sentence.number == best.sentence.number
                 and not each.sentence.cells and each.score >= best.score - AROUND_LEAD]
         chosen += [each.sentence for each in more[: SENTENCES_MAX - 1]]
-    return (shown(asked, chosen, best.text),)
+    return (_shown(asked, chosen, best.text),)
 
 
 def told_as_a_whole(passages: Sequence[Passage], others: Sequence[Passage]) -> tuple[Told, ...]:
@@ -104,22 +106,31 @@ def told_as_a_whole(passages: Sequence[Passage], others: Sequence[Passage]) -> t
     What the others say word for word is left out, and so is what a document rests on and who signs it. What they say
     of another value comes first. Blocks for milliseconds.
     """
-    found = [each for each in sayings(passages) if not _is_formal(each[1][each[0].spans[0][0] : each[0].end])]
-    known = [(" ".join(text[each.start : each.end].split()), _words_of(each)) for each, text in sayings(others)]
-    same = {text for text, _ in known}
-    new = [(sentence, text) for sentence, text in found
-           if " ".join(text[sentence.start : sentence.end].split()) not in same]
+    known = _sayings(others)
+    same = {_spaced_alike(sentence, text) for sentence, text in known}
+    words = [_words_of(sentence) for sentence, _ in known]
+    new = [(sentence, text) for sentence, text in _sayings(passages)
+           if not _is_formal(_led(sentence, text)) and _spaced_alike(sentence, text) not in same]
     chosen = sorted(new, key=lambda each: all(
-        _alike(_words_of(each[0]), words) < ALIKE_MIN for _, words in known
+        _alike(_words_of(each[0]), other) < ALIKE_MIN for other in words
     ))[:OPENING_MAX]
     asked = wanted("")
     by_passage: dict[int, list[tuple[Sentence, str]]] = {}
     for sentence, text in chosen:
         by_passage.setdefault(sentence.number, []).append((sentence, text))
-    return tuple(shown(asked, [each for each, _ in of_one], of_one[0][1]) for of_one in by_passage.values())
+    return tuple(_shown(asked, [each for each, _ in of_one], of_one[0][1]) for of_one in by_passage.values())
 
 
-def sayings(passages: Sequence[Passage]) -> list[tuple[Sentence, str]]:
+def first_saying(text: str, above: Sequence[str]) -> str | None:
+    """Return the first sentence of a passage that says something, below a title and headings; None where none does."""
+    return next((
+        led for sentence in sentences_of(1, text, "\n".join(above))
+        if not sentence.cells and _tells(text[sentence.start : sentence.end], above)
+        and not _is_formal(led := _led(sentence, text))
+    ), None)
+
+
+def _sayings(passages: Sequence[Passage]) -> list[tuple[Sentence, str]]:
     """Return the sentences of passages that say something, each with its passage's text."""
     return [
         (sentence, passage.text)
@@ -129,13 +140,13 @@ def sayings(passages: Sequence[Passage]) -> list[tuple[Sentence, str]]:
     ]
 
 
-def first_saying(text: str, above: Sequence[str]) -> str | None:
-    """Return the first sentence of a passage that says something, below a title and headings; None where none does."""
-    return next((
-        text[sentence.spans[0][0] : sentence.end] for sentence in sentences_of(1, text, "\n".join(above))
-        if not sentence.cells and _tells(text[sentence.start : sentence.end], above)
-        and not _is_formal(text[sentence.spans[0][0] : sentence.end])
-    ), None)
+def _led(sentence: Sentence, text: str) -> str:
+    """Return a sentence with what leads in to it."""
+    return text[sentence.spans[0][0] : sentence.end]
+
+
+def _spaced_alike(sentence: Sentence, text: str) -> str:
+    return " ".join(text[sentence.start : sentence.end].split())
 
 
 def _words_of(sentence: Sentence) -> frozenset[str]:
@@ -146,12 +157,6 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0
 
 
-AROUND_LEAD = 0.2
-"""How much less of the question a second sentence may hold."""
-ALIKE_MIN = 0.5
-"""Of the words of two sentences, figures apart, from which on they speak of the same."""
-
-
 def _scored(
     asked: Wanted, found: Sequence[tuple[Sentence, str]], things: Sequence[Token], *, alone: bool
 ) -> list[_Scored]:
@@ -160,13 +165,12 @@ def _scored(
     total = sum(weights.values())
     least = SHARE_MIN if alone else THING_SHARE_MIN
     scored = []
-    for place, (sentence, text) in enumerate(found):
+    for sentence, text in found:
         said = text[sentence.start : sentence.end]
         if things and not all(told_by(token, sentence.own | sentence.around | sentence.above) for token in things):
             continue
-        led = text[sentence.spans[0][0] : sentence.end]
-        if signing and _SIGNED.search(led) is not None and values_in(said, Kind.PERSON):
-            scored.append(_Scored(SIGNED, place, sentence, text))
+        if signing and _SIGNED.search(_led(sentence, text)) is not None and values_in(said, Kind.PERSON):
+            scored.append(_Scored(SIGNED, sentence, text))
             continue
         share = sum(weight * _credit(token, sentence) for token, weight in weights.items()) / total if total else 0.0
         has_value = bool(values_in(said, asked.kind))
@@ -178,8 +182,8 @@ def _scored(
             share += VALUE_BONUS if has_value else -VALUE_LACKING
         if _REFERENCE.match(said.strip(" -*•")) is not None:
             share -= REFERENCE
-        scored.append(_Scored(share, place, sentence, text))
-    return sorted(scored, key=lambda each: (-each.score, each.place))
+        scored.append(_Scored(share, sentence, text))
+    return sorted(scored, key=lambda each: -each.score)
 
 
 def _weights(asked: Wanted, sentences: Sequence[Sentence]) -> dict[Token, float]:
@@ -217,7 +221,7 @@ def _tells(said: str, above: Sequence[str]) -> bool:
     return sum(token.tells and not told_by(token, known) for token in tokens_of(said)) > 1
 
 
-def shown(asked: Wanted, chosen: Sequence[Sentence], text: str) -> Told:
+def _shown(asked: Wanted, chosen: Sequence[Sentence], text: str) -> Told:
     """Return sentences of one passage as they are quoted."""
     first = chosen[0]
     if first.cells:
@@ -229,7 +233,7 @@ def shown(asked: Wanted, chosen: Sequence[Sentence], text: str) -> Told:
         spans = sorted({span for sentence in chosen for span in sentence.spans})
         said = text[spans[0][0] : spans[0][1]]
         for (_, end), (start, stop) in pairwise(spans):
-            said += f"{' ' if not text[end:start].strip() else ' … '}{text[start:stop]}"
+            said += f"{joint(text, end, start)}{text[start:stop]}"
     values = {each.text for each in values_in(text[first.start : first.end], asked.kind)}
     quoted = extract(said.strip(" -*•\n"), text, characters_max=QUOTED_CHARACTERS_MAX)
     return Told(quoted, first.number, (spans[0][0], spans[-1][1]), values.pop() if len(values) == 1 else "")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sourcier.services.gateway.answering.by_parts.asking import PARTS_MAX, Form, Said, Several
+from sourcier.services.gateway.answering.by_parts.asking import AND, PARTS_MAX, Form, Said, Several, capitalised
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.computing import questions as computing
+from sourcier.services.gateway.computing.asking import spans_between
 from sourcier.services.index.language.stop_words import fold_in_place
 
 WORDS_MAX = 4
@@ -33,11 +34,9 @@ _CASES = {
     "of the ": ("of", "the "), "for the ": ("for", "the "), "at the ": ("at", "the "), "in the ": ("in", "the "),
 }
 """A preposition with its article: what it is, and the article by itself."""
-_CASE = r"(?:de la |de l'|du |des |a la |a l'|aux? |(?:pour|dans) (?:la |le |les |l')|(?:of|for|at|in) the )"
+_CASE = rf"(?:{'|'.join(_CASES)})"
 _FIRST = re.compile(rf"(?<=\s){_CASE}")
-_NEXT = re.compile(
-    rf"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?:(?:ceux|celui|celles?|those|that)\s)?(?P<case>{_CASE}|the )"
-)
+_NEXT = re.compile(rf"{AND}(?:(?:ceux|celui|celles?|those|that)\s)?(?P<case>{_CASE}|the )")
 _BODIES = lexicon.words(
     "commission ministere ministre direction directeur directrice comite conseil service syndicat departement "
     "delegation federation union chambre agence office institut ecole pole maison association societe code loi "
@@ -62,7 +61,9 @@ _SUBJECTS = re.compile(
 _ENGLISH_SUBJECTS = re.compile(
     r"(?P<ask>(?:how much|how long|when|where|at what time)\s(?:do|are)\s)(?P<rest>the\s.+)"
 )
-_ARTICLE_NEXT = re.compile(r"(?:\s?,\s(?:et\s|and\s)?|\s(?:et|and)\s)(?=(?:la |le |les |l'|the ))")
+_ARTICLE = re.compile(r"(?:la |le |les |l'|the )")
+_ARTICLE_NEXT = re.compile(rf"{AND}(?={_ARTICLE.pattern})")
+_ENDS_ROW = re.compile(r"\b(?:et|and)\b")
 _ENGLISH_VERB = re.compile(r"\s(?:open|close|cost|start|end|last|begin|located|situated)\b")
 
 
@@ -82,7 +83,7 @@ def several_things(said: Said) -> Several | None:
 def _of_things(said: Said) -> Several | None:
     head = _HEAD.match(said.plain)
     joints = [] if head is None else list(_NEXT.finditer(said.plain, head.end()))
-    if head is None or not joints or len(joints) >= PARTS_MAX or not _is_last_and(joints):
+    if head is None or not _are_of_row(joints):
         return None
     firsts = list(_FIRST.finditer(said.plain, head.end(), joints[0].start()))
     if not firsts:
@@ -122,10 +123,12 @@ def _whole_case(case: str, kind: str) -> str:
     return case if case != "the " else f"{kind} the "
 
 
-def _is_last_and(joints: Sequence[re.Match[str]]) -> bool:
-    """Return whether a row ends with « et », and what stands before are commas."""
+def _are_of_row(joints: Sequence[re.Match[str]]) -> bool:
+    """Return whether these stand in one row: commas, then « et », between no more things than one answer has parts."""
+    if not 0 < len(joints) < PARTS_MAX:
+        return False
     *commas, last = (joint.group() for joint in joints)
-    return re.search(r"\b(?:et|and)\b", last) is not None and all("," in comma for comma in commas)
+    return _ENDS_ROW.search(last) is not None and all("," in comma for comma in commas)
 
 
 def _without_tail(said: Said, start: int) -> tuple[int, str | None]:
@@ -172,12 +175,10 @@ def _english_subjects(said: Said) -> Several | None:
 def _row(said: Said, start: int, end: int) -> tuple[str, ...] | None:
     """Return things with their articles, one after the other."""
     joints = list(_ARTICLE_NEXT.finditer(said.plain, start, end))
-    if not joints or not _is_last_and(joints) or len(joints) >= PARTS_MAX:
+    if not _are_of_row(joints):
         return None
-    begins = [start, *(joint.end() for joint in joints)]
-    ends = [*(joint.start() for joint in joints), end]
-    things = tuple(said.typed[first:last].strip() for first, last in zip(begins, ends, strict=True))
-    if not re.match(r"la |le |les |l'|the ", fold_in_place(things[0])) or len(set(things)) < len(things):
+    things = tuple(said.typed[first:last].strip() for first, last in spans_between(joints, start, end))
+    if _ARTICLE.match(fold_in_place(things[0])) is None or len(set(things)) < len(things):
         return None
     return things if all(len(thing.split(" ")) <= WORDS_MAX + 1 for thing in things) else None
 
@@ -207,17 +208,11 @@ def questions_in_one(said: Said) -> Several | None:
     cuts = list(_NEW_QUESTION.finditer(said.plain))
     if not cuts or len(cuts) >= PARTS_MAX:
         return None
-    begins = [0, *(cut.end() for cut in cuts)]
-    ends = [*(cut.start() for cut in cuts), len(said.typed)]
-    spans = list(zip(begins, ends, strict=True))
+    spans = spans_between(cuts, 0, len(said.typed))
     plain = [said.plain[start:end].strip() for start, end in spans]
     if any(_ASKS.match(each) is None or _VERB.search(each) is None for each in plain):
         return None
     if any(_REFERS.search(each) is not None or len(_CONTENT.findall(each)) < CONTENT_MIN for each in plain[1:]):
         return None
-    questions = tuple(f"{_capital(said.typed[start:end].strip())} ?" for start, end in spans)
+    questions = tuple(f"{capitalised(said.typed[start:end].strip())} ?" for start, end in spans)
     return Several(Form.QUESTIONS, questions, str)
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
