@@ -31,7 +31,8 @@ from sourcier.services.gateway.figures.tables import goes_on
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages
 from sourcier.services.gateway.retrieval.neighbours import join, located
-from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.retrieval.query import Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.search.passages import Passage
 

@@ -17,7 +17,8 @@ from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
-from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
+from sourcier.services.gateway.retrieval.query import Found, Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.times.precedence import Why
 from sourcier.services.gateway.times.standing import Aside, Standing, standing
 from sourcier.services.gateway.times.statements import Candidate
