@@ -125,7 +125,7 @@ def _answered(
     texts = [informing(passage) for passage in originals]
     sources = [
         Source(
-            number, passage.text, "\n".join((passage.title, *passage.heading_path)),
+            number, passage.text, passage.above,
             # Where it is not known, « 1,500 » and 03/01/2024 may mean two things.
             passage.language,
             cut=_is_cut(passage.text, [part.passage for part in each.parts], around),

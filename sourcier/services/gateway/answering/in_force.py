@@ -108,7 +108,7 @@ def _order(stands: Standing, count: int) -> tuple[list[int], int]:
 def _candidate(entry: RankedPassage, known: Mapping[str, DocumentTimes]) -> Candidate:
     """Return how a passage is looked at."""
     passage = entry.passage
-    context = "\n".join((passage.title, *passage.heading_path))
+    context = passage.above
     # A validated answer has no document of its own, and nothing puts it aside.
     return Candidate(
         passage.document_id or passage.chunk_id, "" if passage.is_validated else passage.text, context,

@@ -392,7 +392,7 @@ def _is_of(thing: str, citations: Sequence[Citation]) -> bool:
     return any(
         all(told_by(token, forms) for token in words)
         for passage in (each.passage for each in citations)
-        if (forms := forms_in(tokens_of("\n".join((passage.title, *passage.heading_path, passage.text)))))
+        if (forms := forms_in(tokens_of(f"{passage.above}\n{passage.text}")))
     )
 
 
