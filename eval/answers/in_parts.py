@@ -43,7 +43,8 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.services import SamplingOptions
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.retrieval.narrowing import Closeness
-from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
+from sourcier.services.gateway.retrieval.query import Found, Mode, Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.index.documents.titles import DocumentTitle
 from sourcier.services.index.language.analyser import analyse_passage, analyse_subject
 from sourcier.services.index.language.recognition import detect

@@ -20,7 +20,8 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.gateway.answering.baseline import Backgrounds
 from sourcier.services.gateway.peers.services import Limits, Peers
-from sourcier.services.gateway.retrieval.retriever import Mode, Query, Retriever
+from sourcier.services.gateway.retrieval.query import Mode, Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.search.question_terms import question_words

@@ -6,8 +6,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 
-from sourcier.services.index.acronyms.forms import SMALL_WORDS
-from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 
 LETTERS_MIN = 6
 _WORD = re.compile(r"[^\W\d_]+")
@@ -17,7 +16,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def slipped(question: str, kind: str) -> str | None:
     """Return a question with a slip of a kind in its longest words, the first of them; None where none can be made."""
     words = [word for word in _WORD.finditer(question) if len(word[0]) >= LETTERS_MIN
-             and fold(word[0].lower()) not in SMALL_WORDS]
+             and fold(word[0].lower()) not in FUNCTION_WORDS]
     chosen = random.Random(f"{kind} {question}")
     for word in sorted(words, key=lambda each: (-len(each[0]), each.start())):
         written = KINDS[kind](word[0], chosen)

@@ -12,7 +12,7 @@ from sourcier.services.gateway.answering.in_force import InForce, judged
 from sourcier.services.gateway.clauses.ruling import Source, ruling
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import language_of
-from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query
+from sourcier.services.gateway.retrieval.query import Found, Mode, Query
 from sourcier.services.gateway.times.disagreements import disagreements
 from sourcier.services.gateway.times.standing import NOTHING_SAID, closest_clause
 from sourcier.services.gateway.times.statements import Candidate

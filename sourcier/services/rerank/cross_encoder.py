@@ -31,17 +31,12 @@ class CrossEncoderRanker:
 
     def score(self, question: Question, candidates: Sequence[Candidate]) -> FloatArray:
         """Return the model's logits; raise InvalidArgument where the question alone reaches the model's limit."""
-        scores = np.empty(len(candidates), dtype=np.float32)
-        # Neighbours in length share a batch, so that little is padded.
-        order = sorted(range(len(candidates)), key=lambda place: len(candidates[place].text))
-        for start in range(0, len(order), self._batch_texts_max):
-            places = order[start : start + self._batch_texts_max]
-            try:
-                logits = self._model.logits([(question.text, candidates[place].text) for place in places])
-            except ValueError as error:
-                raise InvalidArgument(
-                    f"query leaves no room for a passage: {self.name} reads {self._model.token_limit} tokens of both "
-                    "together; send a shorter one", field="query",
-                ) from error
-            scores[places] = logits[:, -1]
-        return scores
+        pairs = [(question.text, candidate.text) for candidate in candidates]
+        try:
+            logits = self._model.in_batches(pairs, batch_texts_max=self._batch_texts_max)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"query leaves no room for a passage: {self.name} reads {self._model.token_limit} tokens of both "
+                "together; send a shorter one", field="query",
+            ) from error
+        return np.array([row[-1] for row in logits], dtype=np.float32)

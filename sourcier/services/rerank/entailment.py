@@ -86,20 +86,14 @@ class EntailmentModel:
         pairs = [
             (premise, self.form.filled(question, hypothesis)) for premise in premises for hypothesis in hypotheses
         ]
-        # Of similar length: a batch is padded to its longest pair.
-        order = sorted(range(len(pairs)), key=lambda place: len(pairs[place][0]) + len(pairs[place][1]))
-        found: dict[int, Relation] = {}
-        for start in range(0, len(pairs), self._batch_texts_max):
-            batch = order[start : start + self._batch_texts_max]
-            try:
-                logits = self._model.logits([pairs[place] for place in batch])
-            except ValueError as error:
-                raise InvalidArgument(
-                    f"a hypothesis leaves no room for the premise: {self.name} reads {self._model.token_limit} tokens "
-                    "of both together; send shorter ones", field="hypotheses",
-                ) from error
-            found.update(zip(batch, map(self._relation, _softmax(logits)), strict=True))
-        return [found[place] for place in range(len(pairs))]
+        try:
+            logits = self._model.in_batches(pairs, batch_texts_max=self._batch_texts_max)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"a hypothesis leaves no room for the premise: {self.name} reads {self._model.token_limit} tokens "
+                "of both together; send shorter ones", field="hypotheses",
+            ) from error
+        return [self._relation(_softmax(row)) for row in logits]
 
     def _relation(self, probabilities: FloatArray) -> Relation:
         by_label = dict(zip(self.labels, map(float, probabilities), strict=True))
@@ -140,6 +134,6 @@ def read_form(path: Path, *, model: str) -> Form:
 
 
 def _softmax(logits: FloatArray) -> FloatArray:
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    result: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
+    shifted = np.exp(logits - logits.max())
+    result: FloatArray = shifted / shifted.sum()
     return result

@@ -46,6 +46,16 @@ class PairModel:
         shape: Sequence[int | str | None] = self._session.get_outputs()[0].shape
         return shape
 
+    def in_batches(self, pairs: Sequence[tuple[str, str]], *, batch_texts_max: int) -> list[FloatArray]:
+        """Return the logits of each pair, read so many at a time; raise as `logits`."""
+        # Neighbours in length share a batch, so that little is padded.
+        order = sorted(range(len(pairs)), key=lambda place: sum(map(len, pairs[place])))
+        found: dict[int, FloatArray] = {}
+        for start in range(0, len(order), batch_texts_max):
+            batch = order[start : start + batch_texts_max]
+            found.update(zip(batch, self.logits([pairs[place] for place in batch]), strict=True))
+        return [found[place] for place in range(len(pairs))]
+
     def logits(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
         """Return logits, shape (pairs, outputs); ValueError where the text that is never cut is too long."""
         encodings = self._encode(list(pairs))

@@ -21,8 +21,9 @@ from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Generation, SamplingOptions
 from sourcier.services.gateway.retrieval.narrowing import Closeness
+from sourcier.services.gateway.retrieval.query import Candidates, Mode, Query
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
-from sourcier.services.gateway.retrieval.retriever import Candidates, Mode, Query, Retriever
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.documents.titles import DocumentTitle
 from sourcier.services.index.search.filters import Filters

@@ -26,7 +26,7 @@ from sourcier.services.gateway.peers.services import Generation, SamplingOptions
 from sourcier.services.gateway.prompting.marking import one_line
 from sourcier.services.gateway.prompting.rewordings import Implausible, cleaned
 from sourcier.services.gateway.retrieval.categories import named_categories
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.language import figures, names
 from sourcier.services.index.search.facets import Facets, Fact, find_facets, matches_any, texts_of

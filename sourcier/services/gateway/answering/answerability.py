@@ -185,7 +185,7 @@ class _Read:
     def __init__(self, entry: RankedPassage, named: AbstractSet[str]) -> None:
         """Read it; `named` are the question's names, which are never held as another one."""
         passage = entry.passage
-        context = "\n".join((passage.title, *passage.heading_path))
+        context = passage.above
         self.text = f"{context}\n{passage.text}"
         pieces = [piece.stems for piece in Wording(passage.text).pieces]
         # What has an acronym's long form has the acronym, and the other way round; and what was meant by a slip, it.

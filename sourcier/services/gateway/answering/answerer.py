@@ -24,7 +24,8 @@ from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.phrases import Messages, messages_in
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.retrieval.neighbours import located
-from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.retrieval.query import Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.gateway.validated.direct_answers import DIRECT_MODEL, DirectAnswers
 

@@ -17,7 +17,7 @@ from sourcier.services.gateway.answering.answerability import answerability, sig
 from sourcier.services.gateway.answering.baseline import Background, Backgrounds
 from sourcier.services.gateway.events import Degradation, RankedPassage, best_late_interaction
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.index.search.question_terms import QuestionTerms, question_terms
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,8 @@ from sourcier.services.gateway.figures.tables import goes_on
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages
 from sourcier.services.gateway.retrieval.neighbours import join, located
-from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.retrieval.query import Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.search.passages import Passage
 
@@ -124,7 +125,7 @@ def _answered(
     texts = [informing(passage) for passage in originals]
     sources = [
         Source(
-            number, passage.text, "\n".join((passage.title, *passage.heading_path)),
+            number, passage.text, passage.above,
             # Where it is not known, « 1,500 » and 03/01/2024 may mean two things.
             passage.language,
             cut=_is_cut(passage.text, [part.passage for part in each.parts], around),

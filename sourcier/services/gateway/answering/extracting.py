@@ -39,7 +39,7 @@ def extract_of(
     if clauses.asks_yes_or_no:
         return _of_ruling(clauses, passages, informed)
     chosen = choose(question, [
-        Source(number, passage.text, "\n".join((passage.title, *passage.heading_path)))
+        Source(number, passage.text, passage.above)
         for number, passage in enumerate(informed, start=1)
     ], today=today)
     if chosen is None:

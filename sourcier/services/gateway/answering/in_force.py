@@ -17,7 +17,8 @@ from sourcier.services.gateway.events import Conflict, ConflictSide, Degradation
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.prompting.marking import defused
 from sourcier.services.gateway.prompting.orders import blanked
-from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
+from sourcier.services.gateway.retrieval.query import Found, Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.times.precedence import Why
 from sourcier.services.gateway.times.standing import Aside, Standing, standing
 from sourcier.services.gateway.times.statements import Candidate
@@ -107,7 +108,7 @@ def _order(stands: Standing, count: int) -> tuple[list[int], int]:
 def _candidate(entry: RankedPassage, known: Mapping[str, DocumentTimes]) -> Candidate:
     """Return how a passage is looked at."""
     passage = entry.passage
-    context = "\n".join((passage.title, *passage.heading_path))
+    context = passage.above
     # A validated answer has no document of its own, and nothing puts it aside.
     return Candidate(
         passage.document_id or passage.chunk_id, "" if passage.is_validated else passage.text, context,

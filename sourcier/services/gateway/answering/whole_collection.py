@@ -19,7 +19,8 @@ from sourcier.services.gateway.answering.collection_questions import CollectionQ
 from sourcier.services.gateway.events import Degradation
 from sourcier.services.gateway.history import Language
 from sourcier.services.gateway.prompting.marking import defused, one_line
-from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.retrieval.query import Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.index.documents.holding_words import DOCUMENTS_MAX
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
 from sourcier.services.index.times.periods import Period, dated

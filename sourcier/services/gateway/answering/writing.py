@@ -38,7 +38,7 @@ from sourcier.services.gateway.phrases import Messages, is_refusal, may_become_r
 from sourcier.services.gateway.prompting.marking import CodeEraser, Marking, visible
 from sourcier.services.gateway.prompting.prompt import build_prompt
 from sourcier.services.gateway.retrieval.neighbours import join
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.gateway.stopwatch import Stopwatch
 
 logger = logging.getLogger(__name__)

@@ -43,10 +43,11 @@ from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language, langua
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.modes import AnswerMode
 from sourcier.services.gateway.peers.services import SamplingOptions
-from sourcier.services.gateway.retrieval.explaining import explain
+from sourcier.services.gateway.retrieval.explained.explaining import explain
+from sourcier.services.gateway.retrieval.explained.why_not import why_not
+from sourcier.services.gateway.retrieval.query import Found, Mode, Query
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
-from sourcier.services.gateway.retrieval.retriever import Found, Mode, Query, Retriever
-from sourcier.services.gateway.retrieval.why_not import why_not
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.settings import GatewaySettings
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -17,8 +17,8 @@ from sourcier.services.gateway.contract.places import cited_places, passage_plac
 from sourcier.services.gateway.contract.units import unit_fields
 from sourcier.services.gateway.events import Event, Outcome, RankedPassage
 from sourcier.services.gateway.findings import Basis, Finding
-from sourcier.services.gateway.retrieval.explaining import Explanation
-from sourcier.services.gateway.retrieval.why_not import WhyNot
+from sourcier.services.gateway.retrieval.explained.explaining import Explanation
+from sourcier.services.gateway.retrieval.explained.why_not import WhyNot
 from sourcier.services.index.search.holding import Place
 from sourcier.services.index.search.passages import Passage
 

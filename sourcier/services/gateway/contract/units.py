@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sourcier.gateway.v1 import answer_pb2, curation_pb2
 from sourcier.services.chassis.grpc.serving import require
-from sourcier.services.gateway.retrieval.retriever import Mode
+from sourcier.services.gateway.retrieval.query import Mode
 from sourcier.services.index.search.passages import FAQ_KIND
 from sourcier.services.index.search.units import UnitMatch
 from sourcier.services.index.units.builds import UnitBuild, UnitCounts

@@ -42,7 +42,7 @@ from sourcier.services.gateway.events import (
     Withheld,
 )
 from sourcier.services.gateway.history import History, HistoryMessage, language_of
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 
 logger = logging.getLogger(__name__)
 

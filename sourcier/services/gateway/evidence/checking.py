@@ -47,7 +47,7 @@ class Evidence:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.wording = Wording(
             "\n\n".join(passage.text for passage in passages),
-            "\n".join(line for passage in passages for line in (passage.title, *passage.heading_path)),
+            "\n".join(passage.above for passage in passages),
         )
 
     def prepare(self) -> None:

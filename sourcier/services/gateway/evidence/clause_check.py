@@ -68,18 +68,18 @@ class ClauseCheck:
     def ruling(self) -> Ruling | None:
         """What the clauses say to the question; None where it is no yes/no question, or no clause comes close."""
         return ruling(self._question, (
-            Source(number, passage.text, _above(passage)) for number, passage in enumerate(self._passages, start=1)
+            Source(number, passage.text, passage.above) for number, passage in enumerate(self._passages, start=1)
         ), today=self._today, disputed=self._disputed)
 
     @cached_property
     def _clauses(self) -> list[Clauses]:
-        return [Clauses(passage.text, _above(passage), today=self._today) for passage in self._passages]
+        return [Clauses(passage.text, passage.above, today=self._today) for passage in self._passages]
 
     @cached_property
     def _figures(self) -> list[Figures]:
         return [
             Figures(FigureSource(
-                number, passage.text, _above(passage), passage.language or self._language
+                number, passage.text, passage.above, passage.language or self._language
             ), today=self._today)
             for number, passage in enumerate(self._passages, start=1)
         ]
@@ -160,7 +160,3 @@ def _first(numbers: Sequence[int], look: Callable[[int], Spoken | None]) -> tupl
             return None
         first = first or (number, found)
     return first
-
-
-def _above(passage: Passage) -> str:
-    return "\n".join((passage.title, *passage.heading_path))

@@ -20,12 +20,12 @@ from sourcier.services.chassis.errors import DeadlineExceeded, FailedPreconditio
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import Degradation
-from sourcier.services.gateway.evidence.checking import Verdict, statement_of
+from sourcier.services.gateway.evidence.checking import Evidence, Verdict, statement_of
 from sourcier.services.gateway.evidence.entailment import Entailment, ReadPassages, Seen
 from sourcier.services.gateway.evidence.judge import Judge, log_odds
 from sourcier.services.gateway.evidence.reading.verdicts import Told, together
 from sourcier.services.gateway.evidence.reading.windows import Window, Windows
-from sourcier.services.gateway.evidence.wording import Span, Wording
+from sourcier.services.gateway.evidence.wording import Span
 from sourcier.services.gateway.findings import Basis, Finding
 from sourcier.services.index.search.passages import Passage
 
@@ -38,6 +38,8 @@ alone."""
 
 _BEFORE_STOP = re.compile(r"(?<!\s)\s++(?=[.,](?:\s|$))")
 """What a marker leaves behind: `deux jours [1].`"""
+
+UNENTAILED = "sentences were checked without the entailment model"
 
 opinions_total = Counter(
     "sourcier_second_opinions_total", "Sentences and questions that a model was asked about, by what and answer.",
@@ -134,7 +136,7 @@ class SecondOpinion:
         try:
             return await self._entailment.reads_windows(tenant=self._tenant, deadline=deadline)
         except ServiceError as error:
-            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            self._degrade("entailment", error, UNENTAILED)
             return False
 
     async def _read(
@@ -155,17 +157,17 @@ class SecondOpinion:
                 tenant=self._tenant, deadline=deadline,
             )
         except ServiceError as error:
-            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            self._degrade("entailment", error, UNENTAILED)
             return verdicts
         told = {number: _told(seen, read) for number, seen in read.passages.items()}
-        said = Told.SUPPORTED if Told.SUPPORTED in told.values() else (
-            Told.CONTRADICTED if Told.CONTRADICTED in told.values() else Told.NOT_TOLD)
+        said = next((each for each in (Told.SUPPORTED, Told.CONTRADICTED) if each in told.values()), Told.NOT_TOLD)
         opinions_total.labels(Basis.READ.value, said.value).inc()
         found = {number: _as_read(verdicts[number], seen, told[number]) for number, seen in read.passages.items()}
-        for number in [number for number, each in told.items() if each is Told.CONTRADICTED][:1]:
+        denying = next((number for number, each in told.items() if each is Told.CONTRADICTED), None)
+        if denying is not None:
             # The first one is quoted: the one sentence that contradicts, where there is one.
-            found[number] = replace(found[number], span=await self._quoted(
-                sentence, number, read.passages[number].decisive, deadline=deadline))
+            found[denying] = replace(found[denying], span=await self._quoted(
+                sentence, denying, read.passages[denying].decisive, deadline=deadline))
         return {**verdicts, **found}
 
     async def _quoted(self, sentence: str, number: int, window: Window, *, deadline: Deadline) -> Span:
@@ -186,11 +188,7 @@ class SecondOpinion:
         return Span(start, end, text[start:end], 1.0)
 
     def _windows_of(self, numbers: Sequence[int]) -> dict[int, Windows]:
-        passages = {number: self._passages[number - 1] for number in numbers}
-        return {
-            number: Windows(Wording(passage.text, "\n".join((passage.title, *passage.heading_path))))
-            for number, passage in passages.items()
-        }
+        return {number: Windows(Evidence([self._passages[number - 1]]).wording) for number in numbers}
 
     @property
     def asks_about_question(self) -> bool:
@@ -224,7 +222,7 @@ class SecondOpinion:
                 deadline=deadline,
             )
         except ServiceError as error:
-            self._degrade("entailment", error, "sentences were checked without the entailment model")
+            self._degrade("entailment", error, UNENTAILED)
             return None
         if probability is None:
             return None
@@ -279,10 +277,9 @@ def _as_read(verdict: Verdict, seen: Seen, told: Told) -> Verdict:
         return replace(verdict, finding=Finding.SUPPORTED, score=seen.reading.probability, basis=Basis.READ)
     if finding is verdict.finding:
         return verdict
-    window = seen.decisive
     return replace(
         verdict, finding=finding, score=seen.reading.probability, basis=Basis.READ,
-        lead=None if told is Told.NOT_TOLD else window.above,
+        lead=None if told is Told.NOT_TOLD else seen.decisive.above,
     )
 
 

@@ -69,7 +69,7 @@ class Grounds:
     @cached_property
     def _informing(self) -> list[Wording]:
         return [
-            Wording(passage.text, "\n".join((passage.title, *passage.heading_path)))
+            Wording(passage.text, passage.above)
             for passage in map(informing, self._passages)
         ]
 

@@ -11,11 +11,10 @@ from itertools import islice
 from sourcier.services.index.language.abbreviations import goes_on
 from sourcier.services.index.language.analyser import passage_stems
 from sourcier.services.index.language.numerals import written_numbers
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
 
 _PIECE = re.compile(r"[^.!?…;\n]+(?:[.!?…;](?!\s|$)[^.!?…;\n]*)*[.!?…;]*(?:(?<=[.!?…;])[ \u00a0\u202f]»)?")
-_STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 PIECES_MAX = 400
 """Of one passage; passages are a few hundred tokens."""
 RUN_PIECES_MAX = 3
@@ -48,7 +47,7 @@ def content_words(sentence: str) -> list[frozenset[str]]:
 
 
 def _tells(word: str) -> bool:
-    if word in _STOP_WORDS or len(word) < 2 or any(character.isdigit() for character in word):
+    if word in FUNCTION_WORDS or len(word) < 2 or any(character.isdigit() for character in word):
         return False
     return next(written_numbers(word, sure=True), None) is None
 
@@ -78,7 +77,7 @@ class Wording:
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of text and context."""
-        return _all_forms(f"{self.context}\n{self.text}")
+        return all_forms(f"{self.context}\n{self.text}")
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -132,7 +131,7 @@ def _pieces(text: str) -> Iterator[Piece]:
         start = first + len(raw) - len(raw.lstrip())
         end = first + len(raw.rstrip())
         if end > start:
-            yield Piece(start, end, text[start:end], _all_forms(text[start:end]))
+            yield Piece(start, end, text[start:end], all_forms(text[start:end]))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -150,5 +149,6 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _all_forms(text: str) -> frozenset[str]:
+def all_forms(text: str) -> frozenset[str]:
+    """Return the forms of all words of a text."""
     return frozenset(form for word in set(split_words(text)) for form in forms(word))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sourcier.services.gateway.spelling import within_one_edit
 from sourcier.services.index.language.analyser import passage_stems
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
 
 SPELLING_CHARACTERS_MIN = 6
@@ -52,7 +52,7 @@ def _stands_in(category: str, asked: Sequence[frozenset[str]]) -> frozenset[int]
 
 def _forms(word: str) -> frozenset[str]:
     """Return a word's stems in French and English, and itself; nothing for a function word."""
-    if word in STOP_WORDS["fr"] or word in STOP_WORDS["en"]:
+    if word in FUNCTION_WORDS:
         return frozenset()
     return frozenset({fold(word), *passage_stems(word, "")})
 

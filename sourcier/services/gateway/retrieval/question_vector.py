@@ -45,7 +45,7 @@ class ComingEmbedding:
     ) -> None:
         """Take the question, or who gives the text to embed for it."""
         self._embedder = embedder
-        self._question = question
+        self._text = question
         self._expanding = expanding
         self._tenant = tenant
         self._deadline = deadline
@@ -115,9 +115,12 @@ class ComingEmbedding:
     async def _embedded(self, space_id: str) -> QueryEmbedding:
         started = time.perf_counter()
         try:
-            text = self._question if self._expanding is None else await self._expanding()
+            if self._expanding is not None:
+                # Once: what is embedded anew is the same text, in another space or with what its slips stand for.
+                self._text, self._expanding = await self._expanding(), None
             return await self._embedder.embed_query(
-                as_meant(text, self._respellings), space_id=space_id, tenant=self._tenant, deadline=self._deadline
+                as_meant(self._text, self._respellings), space_id=space_id, tenant=self._tenant,
+                deadline=self._deadline,
             )
         finally:
             self.seconds += time.perf_counter() - started

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Connection, Database
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.index.collections.collections import names_with_documents
 from sourcier.services.index.documents.titles import NamedDocument, find_named
 from sourcier.services.index.filtering.checking import check_condition, check_fields

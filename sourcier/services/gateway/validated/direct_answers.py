@@ -23,7 +23,7 @@ from sourcier.services.gateway.events import Degradation, DirectAnswer
 from sourcier.services.gateway.evidence.links import without_foreign_links
 from sourcier.services.gateway.peers.services import Peers
 from sourcier.services.gateway.prompting.marking import one_line
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.gateway.validated.distinctions import same_distinctions
 from sourcier.services.index.curation.response_vectors import Nearest, NearResponse, nearest_responses

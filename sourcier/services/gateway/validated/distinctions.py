@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sourcier.services.index.language.figures import in_digits
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u0060\u00b4\uff07]")
 _ELISION = re.compile(r"\b(?:[ldjnscmt]|(?:lors|puis|jus|quoi|pres|quel)?qu|entr)'(?=\w)", re.IGNORECASE)
@@ -78,7 +78,6 @@ _PLAIN_OPENINGS = _set_of("""
 """)
 """Words that open a question, with a capital, and say nothing of its subject, beside function words."""
 
-_FUNCTION_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 _COURTESY = _set_of("bonjour bonsoir merci svp stp plait please hello thanks thank")
 
 
@@ -116,7 +115,7 @@ def _telling(words: Sequence[_Word]) -> frozenset[str]:
     return frozenset(
         word.form for word in words
         if word.always or (
-            word.form not in _FUNCTION_WORDS and not (word.opens and word.form in _PLAIN_OPENINGS)
+            word.form not in FUNCTION_WORDS and not (word.opens and word.form in _PLAIN_OPENINGS)
             and (word.capital if names_show else word.form not in _COURTESY)
         )
     )

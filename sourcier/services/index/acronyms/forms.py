@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sourcier.services.index.language.analyser import question_stems
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
 
 SHORT_CHARACTERS_MIN, SHORT_CHARACTERS_MAX = 2, 12
@@ -13,7 +13,7 @@ LONG_CHARACTERS_MAX = 160
 LONG_WORDS_MAX = 14
 HEAD_STEMS = 2
 """Stems of a long form that it is looked up by; the rest is compared."""
-SMALL_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
+SMALL_WORDS = FUNCTION_WORDS
 """Words that an acronym mostly has no letter of."""
 
 _SIGNS = re.compile(r"[\W_]+")

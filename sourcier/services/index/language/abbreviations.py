@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 
 _SURE = re.compile(
     r"(?:^|\W)(?:MM?|Mr|Mrs|Ms|M(?:me|lle)s?|Me|Mgr|Drs?|Prs?|Prof|Ste?|[Aa]rts?|[Cc]f|[Cc]hap|[Ff]ig|[Vv]s|[Aa]v)\.\Z"
@@ -20,11 +20,10 @@ _SHORTENED = re.compile(
 _UNSURE = re.compile(r"(?:^|(?:^|\b(?=\w))(?P<before>\w*+)(?P<between>\W++))(?:[^\W\d_a-zß-öø-ÿ]|al)\.\Z")
 """Initials, which may be the letter of a thing as well: `par J. Martin`, `la vitamine C. Elle …`."""
 _WORD = re.compile(r"[^\W\d_]+")
-_STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 _SURE_CHARACTERS = 8
 """More than any of them has, so that none begins where the text is cut."""
 _UNSURE_CHARACTERS = 40
-WORD_CHARACTERS_MAX = max(map(len, _STOP_WORDS)) + 1
+WORD_CHARACTERS_MAX = max(map(len, FUNCTION_WORDS)) + 1
 """So many characters of the word that follows tell all that it can tell."""
 
 
@@ -44,11 +43,11 @@ def goes_on(before: str, after: str) -> bool:
     if unsure is None:
         return False
     word = _WORD.match(after)
-    if word is None or fold(word.group().casefold()) not in _STOP_WORDS:
+    if word is None or fold(word.group().casefold()) not in FUNCTION_WORDS:
         return True
     # `La vitamine C. Le …`, `20 °C. Le …` and `l'U.E. Le …` end; `par J. Le Goff` and `J. R. R. De …` do not.
     previous, between = unsure["before"] or "", unsure["between"]
-    return not previous or between == ". " or (between != "." and fold(previous.casefold()) in _STOP_WORDS)
+    return not previous or between == ". " or (between != "." and fold(previous.casefold()) in FUNCTION_WORDS)
 
 
 def is_unsure(before: str, after: str) -> bool:

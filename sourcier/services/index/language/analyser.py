@@ -17,7 +17,7 @@ from itertools import chain
 import Stemmer
 
 from sourcier.services.index.language.recognition import detect_words
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, STOP_WORDS, fold
 from sourcier.services.index.language.words import LONG_NUMBER_DIGITS, WORDS_MAX, split_words
 
 ALGORITHMS = {"fr": "french", "en": "english"}
@@ -69,7 +69,7 @@ def analyse_subject(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the stems of each word of a subject that carries meaning: a passage that has the word has one of them."""
     found = (
         tuple(dict.fromkeys(fold(_stem(form, each)) for each in LANGUAGES for form in (word, fold(word))))
-        for word in split_words(text) if not any(word in STOP_WORDS[each] for each in LANGUAGES)
+        for word in split_words(text) if word not in FUNCTION_WORDS
     )
     return tuple(dict.fromkeys(found))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sourcier.services.index.language.stop_words import STOP_WORDS
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -26,4 +26,4 @@ LIGHT = _words(
 """Words that a question may have and its clause not, and the reverse."""
 _CONTENT = _words("an fin plan temps")
 """Function words of one language that mean something in the other."""
-CARRYING_NOTHING = (STOP_WORDS["fr"] | STOP_WORDS["en"] | LIGHT | QUANTITIES) - _CONTENT
+CARRYING_NOTHING = (FUNCTION_WORDS | LIGHT | QUANTITIES) - _CONTENT

@@ -6,7 +6,7 @@ import re
 
 from sourcier.services.index.language.abbreviations import goes_on
 from sourcier.services.index.language.analyser import passage_stems
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 
 _NAME = re.compile(r"(?<![\w@./])(?:(?:[dljnstmcDLJNSTMC]|[Qq]u)['\u2019])?([^\W\d_a-zß-öø-ÿ][^\W\d_]*)")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -16,7 +16,7 @@ _OPENER = re.compile(
     "sauf|hors|pres|loin|environ|seule?s?|bien|finalement|notamment|surtout|however|although|since|despite|during|thus|"
     "therefore|while|because|meanwhile|according"
 )
-_STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"] | {"fr", "en"}
+_STOP_WORDS = FUNCTION_WORDS | {"fr", "en"}
 
 
 def names(sentence: str) -> tuple[str, ...]:

@@ -83,6 +83,8 @@ def _with_unaccented(words: str) -> frozenset[str]:
 
 
 STOP_WORDS = {"fr": _with_unaccented(_FRENCH), "en": _with_unaccented(_ENGLISH)}
+FUNCTION_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
+"""Of either language, with accents and without."""
 
 _SPANISH = """
     el la los las lo un una unos unas de del a al y e o u que quien quienes cual cuales cuanto cuanta cuantos cuantas

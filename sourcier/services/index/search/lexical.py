@@ -46,19 +46,20 @@ async def search_lexical(
     # A filter leaves a share of the candidates, so it affords commoner stems; else it would find too few.
     share = scope.matching / scope.passages if 0 < scope.matching < scope.passages else 1.0
     stems = sorted(stems, key=lambda stem: scope.frequencies.get(stem, 0))[:QUESTION_STEMS_MAX]
+    weights = added.added_to(
+        question_weights(stems, passages=scope.passages, frequencies=scope.frequencies, doubted=doubted)
+    )
     groups = candidate_groups(
         stems, frequencies=scope.frequencies, passages=scope.passages, candidates_max=round(CANDIDATES_MAX / share)
     )
     alone = sum(len(group) == 1 for group in groups)
-    hits = await _fetch(connection, scope, stems, [*groups, *added.groups], limit=limit, added=added, doubted=doubted)
+    hits = await _fetch(connection, scope, weights, [*groups, *added.groups], limit=limit)
     wanted = limit if scope.filters.empty else min(limit, scope.matching)
     while len(hits) < wanted and alone < len(stems):
         # Passages with a single, common stem are left: nobody gets fewer than there are.
         alone = min(max(2 * alone, 1), len(stems))
         single = [(stem,) for stem in stems[:alone]]
-        hits = await _fetch(
-            connection, scope, stems, [*single, *added.groups], limit=limit, added=added, doubted=doubted
-        )
+        hits = await _fetch(connection, scope, weights, [*single, *added.groups], limit=limit)
     return hits
 
 
@@ -71,29 +72,24 @@ async def search_holding(
     `beginnings`: the terms that they hold need only begin so.
     """
     candidates = holding_query(terms, collection_numbers=scope.collection_numbers, beginnings=beginnings)
-    return await _best(connection, scope, stems[:QUESTION_STEMS_MAX], candidates, limit=limit)
+    weights = question_weights(stems[:QUESTION_STEMS_MAX], passages=scope.passages, frequencies=scope.frequencies)
+    return await _best(connection, scope, weights, candidates, limit=limit)
 
 
 async def _fetch(
-    connection: Connection, scope: Scope, stems: Sequence[str], groups: Sequence[tuple[str, ...]], *, limit: int,
-    added: Alternatives, doubted: AbstractSet[str],
+    connection: Connection, scope: Scope, weights: Mapping[int, float], groups: Sequence[tuple[str, ...]], *, limit: int
 ) -> list[Hit]:
     """Return the best of the passages that hold all stems of any group."""
     if not groups:
         return []
     candidates = candidates_query(groups, collection_numbers=scope.collection_numbers)
-    return await _best(connection, scope, stems, candidates, limit=limit, added=added, doubted=doubted)
+    return await _best(connection, scope, weights, candidates, limit=limit)
 
 
 async def _best(
-    connection: Connection, scope: Scope, stems: Sequence[str], candidates: str, *, limit: int,
-    added: Alternatives = NO_ALTERNATIVES, doubted: AbstractSet[str] = frozenset(),
+    connection: Connection, scope: Scope, weights: Mapping[int, float], candidates: str, *, limit: int
 ) -> list[Hit]:
-    """Return the best of the passages that a `tsquery` finds."""
-    weights = question_weights(
-        stems, passages=scope.passages, frequencies=scope.frequencies, doubted=doubted
-    )
-    weights = added.added_to(weights)
+    """Return the best of the passages that a `tsquery` finds, by the weights of what is looked for."""
     values = {
         "tenant": scope.tenant,
         "weights": sparse_vector(weights, dimension=DIMENSION),

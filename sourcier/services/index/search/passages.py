@@ -78,6 +78,11 @@ class Passage:
         object.__setattr__(self, "heading_path", tuple(self.heading_path))
 
     @property
+    def above(self) -> str:
+        """What stands above its text: title and headings, one a line."""
+        return "\n".join((self.title, *self.heading_path))
+
+    @property
     def preview(self) -> str:
         """Return the passage's beginning, for people; prompts get all of it."""
         return self.text[:PREVIEW_CHARACTERS]

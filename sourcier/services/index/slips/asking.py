@@ -58,12 +58,12 @@ class Collections:
         known = await self._counts({stem for each in forms.values() for form in each for stem in form.stems})
         near = {each: candidates(forms[each], known) for each in typed}
         chosen = await self._confirmed(near, slips_max=1)
-        far: dict[Typed, tuple[Form, ...]] = {}
-        for each in typed:
-            if each not in chosen:
-                counted = await self._beginning(each.folded[0])
-                known = {**counted, **known}
-                far[each] = await asyncio.to_thread(two_slips_away, each, counted)
+        missed = [each for each in typed if each not in chosen]
+        letters = dict.fromkeys(each.folded[0] for each in missed)
+        beginning = {letter: await self._beginning(letter) for letter in letters}
+        far = {each: await asyncio.to_thread(two_slips_away, each, beginning[each.folded[0]]) for each in missed}
+        for counted in beginning.values():
+            known = {**counted, **known}
         chosen |= await self._confirmed(far, slips_max=SLIPS_MAX)
         found = [each for one in typed for each in chosen.get(one, ())]
         uncounted = {stem for each in found for stem in each.stems} - known.keys()

@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from sourcier.services.index.language.analyser import passage_stems, question_stems
-from sourcier.services.index.language.stop_words import fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, distance, near_stems
-from sourcier.services.index.slips.reading import SMALL_WORDS, Form, Joined, Typed
+from sourcier.services.index.slips.reading import Form, Joined, Typed
 
 COST_WEIGHT = 4.0
 """What a slip weighs against frequency: a letter doubled wins against another letter in a word 7 times commoner."""
@@ -111,8 +111,8 @@ def _borne_out(typed: Typed, form: Form, words_of: Mapping[str, Iterable[str]], 
         return replace(form, words=tuple(held)) if all(held) and len(held) == len(form.words) else None
     [stem] = form.stems
     near = min(
-        ((_slips(typed.folded, fold(word)), word) for word in words_of.get(stem, ()) if fold(word) not in SMALL_WORDS),
-        default=None,
+        ((_slips(typed.folded, folded), word) for word in words_of.get(stem, ())
+         if (folded := fold(word)) not in FUNCTION_WORDS), default=None,
     )
     if near is None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sourcier.services.index.language.analyser import question_stems
 from sourcier.services.index.language.recognition import detect_words
-from sourcier.services.index.language.stop_words import STOP_WORDS, fold
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
 from sourcier.services.index.slips.forms import LEFT_OUT, one_slip
 
@@ -25,7 +25,6 @@ SLIPS_MENDED_MAX = 4
 WORDS_UNKNOWN_MAX = 2
 """So short a question may consist of slips alone."""
 KNOWN_SHARE_MIN = 0.5
-SMALL_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 _CAPITALS = re.compile(r"(?<!\w)[^\W\d_a-zß-öø-ÿ]{2,}(?!\w)")
 
 
@@ -87,7 +86,7 @@ class Typing:
         free = [word.isalpha() and word not in right for word in words]
         typed = [
             Typed(word, question_stems(word, language), language) for word, is_free in zip(words, free, strict=True)
-            if is_free and LETTERS_MIN <= len(word) <= LETTERS_MAX and word not in SMALL_WORDS
+            if is_free and LETTERS_MIN <= len(word) <= LETTERS_MAX and word not in FUNCTION_WORDS
         ]
         pairs = zip(words, words[1:], free, free[1:], strict=False)
         joined = [
@@ -108,8 +107,8 @@ NOTHING_TYPED = Typing((), (), ())
 
 def _joined(one: str, other: str, language: str) -> Joined | None:
     whole = fold(one + other)
-    parts = [word for word in (one, other) if word not in SMALL_WORDS]
-    if not parts or not JOINED_LETTERS_MIN <= len(whole) <= LETTERS_MAX or whole in SMALL_WORDS:
+    parts = [word for word in (one, other) if word not in FUNCTION_WORDS]
+    if not parts or not JOINED_LETTERS_MIN <= len(whole) <= LETTERS_MAX or whole in FUNCTION_WORDS:
         return None
     own = tuple(question_stems(word, language) for word in parts)
     return Joined(
@@ -123,7 +122,7 @@ def forms_of(typed: Typed) -> tuple[Form, ...]:
     word = typed.folded
     single = {word: 0.0, **one_slip(word)}
     forms = [
-        Form((form,), cost, (stem,)) for form, cost in single.items() if form not in SMALL_WORDS
+        Form((form,), cost, (stem,)) for form, cost in single.items() if form not in FUNCTION_WORDS
         for stem in question_stems(form, typed.language) if stem not in typed.own
     ]
     for place in range(PART_LETTERS_MIN, len(word) - PART_LETTERS_MIN + 1):

@@ -17,7 +17,7 @@ from sourcier.services.chassis.access import READ, Access, enter_access
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.gateway.history import DEFAULT_LANGUAGE
-from sourcier.services.gateway.retrieval.retriever import Mode, Query
+from sourcier.services.gateway.retrieval.query import Mode, Query
 from sourcier.services.gateway.retrieval.scoping import COLLECTIONS_MAX, Scoping
 from sourcier.services.index.search.filters import Filters
 from sourcier.services.index.spaces import spaces

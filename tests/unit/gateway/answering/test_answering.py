@@ -34,7 +34,7 @@ from sourcier.services.gateway.events import (
 from sourcier.services.gateway.peers.services import Generation
 from sourcier.services.gateway.phrases import ENGLISH, FRENCH
 from sourcier.services.gateway.prompting.marking import Marking
-from sourcier.services.gateway.retrieval.retriever import Mode
+from sourcier.services.gateway.retrieval.query import Mode
 from tests.unit.gateway.fix_gateway_domain import FakePeers, FakeRetriever, options, query, result
 
 

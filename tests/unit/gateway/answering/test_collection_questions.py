@@ -10,7 +10,7 @@ import pytest
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.answering.collection_questions import CollectionQuestion, Wanted, collection_question
 from sourcier.services.gateway.answering.whole_collection import answer_of_collection
-from sourcier.services.gateway.retrieval.retriever import Query
+from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.index.documents.texts import TextChunk
 from sourcier.services.index.documents.titles import DocumentTitle
 from sourcier.services.index.search.filters import Filters

@@ -12,7 +12,7 @@ from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.answering.in_force import InForce
 from sourcier.services.gateway.events import Conflict, ConflictSide, Event, Token
 from sourcier.services.gateway.prompting.marking import Marking
-from sourcier.services.gateway.retrieval.retriever import Found
+from sourcier.services.gateway.retrieval.query import Found
 from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import FakePeers, FakeRetriever, options, passage, query
 

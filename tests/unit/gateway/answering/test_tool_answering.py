@@ -19,8 +19,8 @@ from sourcier.services.gateway.modes import ToolLimits
 from sourcier.services.gateway.peers.services import Generation, SamplingOptions
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.retrieval.neighbours import with_neighbours
+from sourcier.services.gateway.retrieval.query import Found, Query
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
-from sourcier.services.gateway.retrieval.retriever import Found, Query
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult

@@ -50,7 +50,8 @@ from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.phrases import Messages
 from sourcier.services.gateway.retrieval.narrowing import Closeness
 from sourcier.services.gateway.retrieval.neighbours import join
-from sourcier.services.gateway.retrieval.retriever import Query, Retriever
+from sourcier.services.gateway.retrieval.query import Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.documents.titles import TITLES_MAX, DocumentTitle
 from sourcier.services.index.search.passages import Passage

@@ -135,7 +135,7 @@ def _sayings(passages: Sequence[Passage]) -> list[tuple[Sentence, str]]:
     return [
         (sentence, passage.text)
         for number, passage in enumerate((informing(each) for each in passages), start=1)
-        for sentence in sentences_of(number, passage.text, "\n".join((passage.title, *passage.heading_path)))
+        for sentence in sentences_of(number, passage.text, passage.above)
         if _says_something(sentence, passage)
     ]
 

@@ -21,7 +21,7 @@ def one_sentence_names_all(things: Sequence[str], passages: Iterable[Passage]) -
 def is_named(thing: str, passages: Iterable[Passage]) -> bool:
     """Return whether a passage names a thing, itself or above it. Blocks for milliseconds."""
     return any(
-        _names((thing,), "\n".join((passage.title, *passage.heading_path, passage.text))) for passage in passages
+        _names((thing,), f"{passage.above}\n{passage.text}") for passage in passages
     )
 
 

@@ -42,7 +42,8 @@ from sourcier.services.gateway.peers.services import Generation, Peers
 from sourcier.services.gateway.phrases import folded, messages_in
 from sourcier.services.gateway.prompting.marking import Marking, without_codes
 from sourcier.services.gateway.retrieval.neighbours import join, located
-from sourcier.services.gateway.retrieval.retriever import Found, Query, Retriever
+from sourcier.services.gateway.retrieval.query import Found, Query
+from sourcier.services.gateway.retrieval.retriever import Retriever
 from sourcier.services.gateway.stopwatch import Stopwatch
 
 logger = logging.getLogger(__name__)

@@ -6,11 +6,11 @@ window does. All else is not told: the reader takes support away, and never give
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from sourcier.services.gateway.evidence.judge import log_odds
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.peers.entailing import Relation
 
@@ -18,7 +18,6 @@ SUPPORTED_MIN = 0.12
 """Least probability of support by which a window says a sentence; `python -m eval sentences --reader` fits it."""
 CONTRADICTED_MIN = 0.92
 """Least probability of contradiction by which a window speaks against a sentence; fitted with it."""
-PROBABILITY_MIN = 1e-6
 
 
 class Told(Enum):
@@ -68,13 +67,8 @@ def together(finding: Finding, told: Told) -> Finding:
 
 def margin(relations: Sequence[Relation]) -> float:
     """Return how surely the sentence is supported, as log-odds: what thresholds are fitted on."""
-    supported = _log_odds(max(each.supported for each in relations))
+    supported = max(each.supported for each in relations)
     contradicted = max(each.contradicted for each in relations)
-    if contradicted <= max(each.supported for each in relations):
-        return supported
-    return min(supported, -_log_odds(contradicted))
-
-
-def _log_odds(probability: float) -> float:
-    kept = min(max(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN)
-    return math.log(kept / (1 - kept))
+    if contradicted <= supported:
+        return log_odds(supported)
+    return min(log_odds(supported), -log_odds(contradicted))

@@ -11,12 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sourcier.services.gateway.clauses.cutting import ITEM
-from sourcier.services.gateway.evidence.wording import Piece, Wording, forms
+from sourcier.services.gateway.evidence.wording import Piece, Wording, all_forms, forms
 from sourcier.services.gateway.figures.tables import tables_in
-from sourcier.services.index.language.stop_words import STOP_WORDS
+from sourcier.services.index.language.stop_words import FUNCTION_WORDS
 from sourcier.services.index.language.words import split_words
 
 WINDOWS_MAX = 3
@@ -33,7 +33,6 @@ CONTEXT_CHARACTERS_MAX = 120
 QUESTION_WEIGHT = 0.5
 """What a word of the question counts beside one of the sentence, where the sentence does not hold it."""
 _MARK = re.compile(r"\(?(?:\d{1,3}|[a-z])[.)°]")
-_STOP_WORDS = STOP_WORDS["fr"] | STOP_WORDS["en"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Windows:
     def __init__(self, wording: Wording) -> None:
         self._text = wording.text
         self._context = wording.context.strip()[-CONTEXT_CHARACTERS_MAX:]
-        self._context_stems = _stems(self._context)
+        self._context_stems = all_forms(self._context)
         self._units = _units(wording)
         self._frequencies = Counter(stem for unit in self._units for stem in unit.stems)
 
@@ -125,38 +124,30 @@ class Windows:
             first, last = min(first, side), max(last, side)
         return first, last
 
-    def _under_its_title(self, window: Window, words: Sequence[frozenset[str]], units: Sequence[_Unit]) -> Window:
-        held = frozenset[str]().union(*(unit.stems for unit in units))
-        if any(word & self._context_stems and not word & held for word in words):
-            return replace(window, text=f"{self._context}\n{window.text}")
-        return window
-
     def _length(self, first: int, last: int) -> int:
         return self._units[last].end - self._units[first].start
 
     def _window(self, first: int, last: int, words: Sequence[frozenset[str]]) -> Window:
         units = self._units[first : last + 1]
-        return self._under_its_title(self._cut(first, last, units[0].above), words, units)
-
-    def _cut(self, first: int, last: int, above: tuple[int, int] | None) -> Window:
-        start, end = self._units[first].start, self._units[last].end
-        body = self._text[start:end]
-        if above is None:
-            sentences = tuple((unit.start, unit.end) for unit in self._units[first : last + 1])
-            return Window(start, end, body, None, sentences)
-        # « … il est interdit de : » ends with what matters.
-        line = self._text[above[0] : above[1]][-ABOVE_CHARACTERS_MAX:]
-        return Window(start, end, f"{line}\n{body}", above, ((start, end),))
+        start, end, above = units[0].start, units[-1].end, units[0].above
+        text = self._text[start:end]
+        if above is not None:
+            # « … il est interdit de : » ends with what matters.
+            text = f"{self._text[above[0] : above[1]][-ABOVE_CHARACTERS_MAX:]}\n{text}"
+        held = frozenset[str]().union(*(unit.stems for unit in units))
+        if any(word & self._context_stems and not word & held for word in words):
+            text = f"{self._context}\n{text}"
+        return Window(start, end, text, above, tuple((unit.start, unit.end) for unit in units))
 
 
 def _words(text: str) -> list[frozenset[str]]:
-    return list(dict.fromkeys(forms(word) for word in split_words(text) if word not in _STOP_WORDS and word.strip()))
+    return list(dict.fromkeys(forms(word) for word in split_words(text) if word not in FUNCTION_WORDS))
 
 
 def _units(wording: Wording) -> list[_Unit]:
     tables = tables_in(wording.text)
     found = [
-        _Unit(row.start, row.end, _stems(wording.text[row.start : row.end]), table.head)
+        _Unit(row.start, row.end, all_forms(wording.text[row.start : row.end]), table.head)
         for table in tables for row in table.rows
     ]
     pieces = [
@@ -190,7 +181,3 @@ def _led(text: str, pieces: Sequence[Piece]) -> list[_Unit]:
 def _line(text: str, place: int) -> str:
     end = text.find("\n", place)
     return text[text.rfind("\n", 0, place) + 1 : len(text) if end < 0 else end]
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(form for word in set(split_words(text)) for form in forms(word))

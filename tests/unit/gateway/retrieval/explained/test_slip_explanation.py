@@ -10,7 +10,7 @@ from sourcier.services.gateway.answering.answerability import signs_of
 from sourcier.services.gateway.contract.answers import passage_messages
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.retrieval.explaining import explain
+from sourcier.services.gateway.retrieval.explained.explaining import explain
 from sourcier.services.gateway.retrieval.question_notes import also_searched
 from sourcier.services.index.language.analyser import question_stems
 from sourcier.services.index.search.question_terms import question_words, weigh

@@ -12,9 +12,10 @@ from enum import Enum
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.retrieval.explaining import explain, nth, number
+from sourcier.services.gateway.retrieval.explained.explaining import explain, nth, number
+from sourcier.services.gateway.retrieval.query import Found, Mode, Query
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding
-from sourcier.services.gateway.retrieval.retriever import CANDIDATES_MAX, Found, Mode, Query, Retriever
+from sourcier.services.gateway.retrieval.retriever import CANDIDATES_MAX, Retriever
 from sourcier.services.gateway.retrieval.scoping import Scoping
 from sourcier.services.index.documents.titles import NamedDocument
 from sourcier.services.index.search.filters import Filters

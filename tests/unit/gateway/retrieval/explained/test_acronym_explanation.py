@@ -10,7 +10,7 @@ from sourcier.services.gateway.answering.answerability import signs_of
 from sourcier.services.gateway.contract.answers import passage_messages
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.history import Language
-from sourcier.services.gateway.retrieval.explaining import explain
+from sourcier.services.gateway.retrieval.explained.explaining import explain
 from sourcier.services.index.acronyms.asking import Expansion, Meaning
 from sourcier.services.index.search.question_terms import question_words, weigh
 from tests.unit.gateway.answering.test_answerability import ranked
