@@ -156,6 +156,8 @@ def _inner(node: tuple[Any, Any]) -> list[list[tuple[Any, Any]]]:
         return [list(argument[2])]
     if kind is _constants.BRANCH:
         return [list(option) for option in argument[1]]
+    if kind is _constants.GROUPREF_EXISTS:
+        return [list(option) for option in argument[1:] if option is not None]
     if kind is _constants.SUBPATTERN:
         return [list(argument[3])]
     if kind is _constants.ATOMIC_GROUP:

@@ -2,8 +2,9 @@
 
 `re` tells nobody how often it compared a character, and a clock tells that of the machine rather than of the pattern.
 So the parsed pattern is run here once more, with the semantics of `re` (greedy, lazy and possessive repeats, atomic
-groups, lookarounds, back references), in continuation-passing style: every entry into a node, and every character that
-a repeat runs over, is a step. `re` does the same or less, since it also skips starts at which no match can begin.
+groups, lookarounds, back references, conditionals), in continuation-passing style: every entry into a node, and every
+character that a repeat runs over, is a step. `re` does the same or less, since it also skips starts at which no match
+can begin.
 """
 
 from __future__ import annotations
@@ -103,6 +104,10 @@ class SteppedPattern:
             return self._look(*argument, wanted=kind is _constants.ASSERT, flags=flags)
         if kind is _constants.GROUPREF:
             return self._reference(argument)
+        if kind is _constants.GROUPREF_EXISTS:
+            group, present, absent = argument
+            return self._conditional(group, self._sequence(list(present), flags),
+                                     self._sequence(list(absent or ()), flags))
         if kind is _constants.AT:
             return self._place(node, flags)
         raise NotImplementedError(f"{kind} is not counted yet")
@@ -150,8 +155,11 @@ class SteppedPattern:
             def close(end: int) -> int | None:
                 before = self._groups.get(group)
                 self._groups[group] = (start, end)
-                if (found := then(end)) is None and before is not None:
-                    self._groups[group] = before
+                if (found := then(end)) is None:
+                    if before is None:
+                        del self._groups[group]
+                    else:
+                        self._groups[group] = before
                 return found
 
             return body(start, close)
@@ -183,6 +191,13 @@ class SteppedPattern:
             self._step(max(last - first, 1))
             held = last >= first and self._text.startswith(self._text[first:last], start)
             return then(start + last - first) if held else None
+
+        return matcher
+
+    def _conditional(self, group: int, present: Matcher, absent: Matcher) -> Matcher:
+        def matcher(start: int, then: Continuation) -> int | None:
+            self._step()
+            return (present if group in self._groups else absent)(start, then)
 
         return matcher
 

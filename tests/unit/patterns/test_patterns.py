@@ -98,6 +98,7 @@ def test_no_module_hides_its_patterns() -> None:
     (r"\s+$", SEARCH), (r"\s*x", SEARCH), (r"(a+)+b", MATCH), (r"\w+@", SEARCH), (r"a*a*b", FULLMATCH),
     (r"<!--.*?-->", SEARCH), (r"\[[^\]]*\]", SEARCH), (r"x\s*\n\s*y", MATCH), (r"(?:a|ab|b)*c", FULLMATCH),
     (r"(\w+)x\1", MATCH), (r"[\u4e00-\u9fff](?:z+|zz)+[\u4e00-\u9fff]", MATCH), (r"\(a[^)]{600,}\)", SEARCH),
+    (r"(x)?(?(1)y|a+b)", SEARCH),
 ])
 def test_what_is_quadratic_is_caught(source: str, way: str) -> None:
     assert offence(Use("", re.compile(source), way)) is not None
@@ -114,6 +115,7 @@ def test_what_is_linear_is_not(source: str, way: str) -> None:
 SOURCES = (
     r"(?<!\w)(\w++)(?:-|\n)(\w+)", r"a(?:b|bc)*?c", r"(?:a|ab)(?:c|bcd)?+(d*)", r"(?P<x>a+)-(?P=x)b?",
     r"(?=ab)a|(?!a)\w", r"(?i:A)b|^c$", r"(?>a+)ab|b{2,3}", r"(?:a*)*b|\Z", r"(a|b)*?(?<=b)c", r"[^ab]?+c{,2}",
+    r"(?:(a)|b)+(?(1)c|d)", r"(a)?b(?(1)c+)",
 )
 
 
