@@ -1435,9 +1435,9 @@ class Degradation(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
+    """The stage: `dense`, `faq`, `rerank`, `identifiers`, `spelling`, `categories`, `neighbours`, `citation`, `rewrite`,
     `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
-    `collection`, `parts`, `generate`. Others may come.
+    `collection`, `parts`, `compute`, `generate`. Others may come.
     """
     reason: _builtins.str
     """What happened and what was done instead."""

@@ -29,5 +29,13 @@ async def sole(
                 await connection.execute(UNLOCK, (name,))
 
 
+def kept_files_key(schema: str) -> str:
+    """Return, as SQL, the key of the advisory lock under which no file of what was deleted goes.
+
+    `schema` is SQL, too: `current_schema()`, or a placeholder.
+    """
+    return f"hashtextextended('sourcier.files.' || {schema}, 0)"
+
+
 TRY_LOCK = "select pg_try_advisory_lock(hashtext(current_schema() || %s))"
 UNLOCK = "select pg_advisory_unlock(hashtext(current_schema() || %s))"

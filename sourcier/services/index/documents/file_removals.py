@@ -13,6 +13,7 @@ from typing import Any
 from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.chassis.postgres.locks import kept_files_key
 
 UNDER_WAY_SECONDS = 3600.0
 """How long a message of a version can be under way, and bring its artefact back."""
@@ -89,13 +90,13 @@ NOTE_DOCUMENTS = _NOTE.format(which="tenant = %(tenant)s and document_id = any(%
 NOTE_VERSIONS = _NOTE.format(which="version_id = any(%(version_ids)s::uuid[])")
 
 # Chosen first: the lock would be taken for every note there is.
-LOCK = """
+LOCK = f"""
 with chosen as materialized (
     select removal_id, tenant, content_sha256
     from file_removals
     where not_before <= now()
       -- Not while a back-up is taken, whose database may name them.
-      and (select pg_try_advisory_xact_lock_shared(hashtextextended('sourcier.files.' || current_schema(), 0)))
+      and (select pg_try_advisory_xact_lock_shared({kept_files_key('current_schema()')}))
       and (%(among)s::bigint[] is null or removal_id = any(%(among)s::bigint[]))
     order by not_before
     limit %(limit)s
@@ -104,7 +105,7 @@ with chosen as materialized (
 select removal_id
 from chosen
 where pg_try_advisory_xact_lock(hashtextextended(tenant || encode(content_sha256, 'hex'), 0))
-"""
+"""  # noqa: S608
 
 SELECT = """
 select removal_id, tenant, original_key, content_sha256,

@@ -20,15 +20,16 @@ from sourcier.services.chassis.postgres.database import (
     DatabaseSettings,
 )
 from sourcier.services.chassis.postgres.errors import translated_errors
+from sourcier.services.chassis.postgres.locks import kept_files_key
 from sourcier.services.chassis.postgres.migrating import connected
 from sourcier.services.stack.backups import archives, dumps, manifest
 from sourcier.services.stack.backups.manifest import Backup
 from sourcier.services.stack.backups.place import Place
 
 COUNTED = ("collections", "documents", "chunks", "conversations", "agents", "api_keys", "grants")
-LOCK_FILES = "select pg_advisory_lock(hashtextextended('sourcier.files.' || %s, 0))"
-"""Held, no file of what is deleted goes (`index.documents.file_removals`): the snapshot may name it."""
-UNLOCK_FILES = "select pg_advisory_unlock(hashtextextended('sourcier.files.' || %s, 0))"
+LOCK_FILES = f"select pg_advisory_lock({kept_files_key('%s')})"
+"""Held, no file of what is deleted goes: the snapshot may name it."""
+UNLOCK_FILES = f"select pg_advisory_unlock({kept_files_key('%s')})"
 
 
 @dataclass(frozen=True, slots=True)
