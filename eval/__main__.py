@@ -39,6 +39,7 @@ from eval.sets.acronyms import acronym_set
 from eval.several import list_all, run_all
 from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from eval.times.command import in_force, yes_no
+from eval.variants.command import retrieval_gate, variants
 from sourcier import SourcierError
 
 DOCUMENT = MEASURED / HISTORY / "quality.md"
@@ -65,6 +66,8 @@ def system_options(command: Any) -> Any:
 
 main.add_command(yes_no)
 main.add_command(in_force)
+main.add_command(variants)
+main.add_command(retrieval_gate)
 
 
 @main.command()

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from eval.retrieval.kept_vectors import KeptText, KeptVectors
 from eval.sets.datasets import Dataset, Passage
 from sourcier.services.chassis.models.store import Model, ModelStore
 from sourcier.services.chassis.settings import ModelSettings
 from sourcier.services.embed.encoder import Encoded, Encoder
 from sourcier.services.embed.encoder import Tokens as EncodedTokens
 from sourcier.services.embed.engines import open_engine
-from sourcier.services.index.language.analyser import analyse_passage
+from sourcier.services.index.language.analyser import Analysis, analyse_passage
 from sourcier.services.index.language.recognition import detect
 from sourcier.services.index.lexical.bm25 import passage_weights
 from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
@@ -38,6 +39,9 @@ IntArray = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 BATCH_TOKENS_MAX = 1024
+BATCHES_KEPT = 8
+"""Batches that are encoded and kept together."""
+KEPT_FILE = "encoded.sqlite"
 WHOLE = ChunkingConfiguration.of(method="hybrid", unit="tokens", target=480, maximum=480, overlap=0)
 """A passage stays one chunk where it can: `eval.sets.corpus` cuts so, too."""
 
@@ -50,7 +54,9 @@ class Variant:
     title_embedded: bool = True
     """Whether the model reads the title above each chunk."""
     title_words: bool = True
-    """Whether the title counts as text of each chunk for full text."""
+    """Whether title and headings count as text of each chunk for full text."""
+    title_times: int = 1
+    """How often each of their words counts then: a field with a weight of its own, as BM25F has it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ class EncodedCorpus:
     stems: tuple[frozenset[str], ...]
     headings: tuple[tuple[str, ...], ...] = ()
     """The headings that each chunk stands under; empty where no chunk has any."""
+    languages: tuple[str, ...] = ()
+    """As the analyser took them; empty for one that is unclear."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,7 @@ class OfflineEncoder:
         self, documents: Sequence[ParsedDocument], variant: Variant, *, full: bool, progress: Progress
     ) -> EncodedCorpus:
         """Encode documents that were read; the place of a chunk's passage is that of its document."""
-        passages, texts, headings, read, words, stems = [], [], [], [], [], []
+        passages, texts, headings, read, words, stems, languages = [], [], [], [], [], [], []
         for place, document in enumerate(documents):
             for chunk in cut(document, variant.chunking, self._tokens, detect_language=detect):
                 passages.append(place)
@@ -135,14 +143,15 @@ class OfflineEncoder:
                 read.append(chunk.embedding_text if variant.title_embedded else chunk.text)
                 titles = (document.title, *chunk.heading_path) if variant.title_words else ()
                 analysis = analyse_passage("\n".join((*titles, chunk.text)), language=chunk.language)
-                words.append(passage_weights(analysis))
+                words.append(passage_weights(_with_titles(analysis, titles, times=variant.title_times)))
+                languages.append(analysis.language)
                 stems.append(frozenset(analysis.frequencies))
         vectors, codes, wholes, _ = self._encode(read, "passage", full=full, progress=progress)
         return EncodedCorpus(
             passages=np.asarray(passages, dtype=np.int64), texts=tuple(texts),
             vectors=vectors.astype(np.float16).astype(np.float32), codes=codes, full=wholes if full else None,
             words=tuple(words), stems=tuple(stems),
-            headings=tuple(headings),
+            headings=tuple(headings), languages=tuple(languages),
         )
 
     def questions(self, texts: Sequence[str], *, progress: Progress) -> EncodedQuestions:
@@ -165,35 +174,44 @@ class OfflineEncoder:
     def _encode(
         self, texts: Sequence[str], role: str, *, full: bool, progress: Progress
     ) -> tuple[FloatArray, TokenRows, TokenRows, TokenRows]:
-        digest = hashlib.sha256("\x00".join((self.model.space_id, self.engine, role, str(full), *texts)).encode())
-        kept = self._kept / f"encoded-{digest.hexdigest()[:24]}.npz"
-        if not kept.exists():
-            encoded = self._run(texts, role, progress)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            columns = _columns(encoded, dimension=self._encoder.dimension, role=role, full=full)
-            np.savez(kept, allow_pickle=False, **columns)
-        with np.load(kept) as columns:
-            starts = columns["starts"]
-            return (
-                columns["vectors"], TokenRows(columns["codes"], starts), TokenRows(columns["full"], starts),
-                TokenRows(columns["weights"], starts),
-            )
+        digests = [_digest(self.model.space_id, self.engine, role, str(full), text) for text in texts]
+        kept = KeptVectors(self._kept / KEPT_FILE, full_type=np.float32 if role == "query" else np.float16)
+        held = kept.held(digests)
+        missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in held}
+        self._run(missing, role, kept, full=full, progress=progress)
+        found = kept.of(digests)
+        return joined_rows([found[digest] for digest in digests], dimension=self._encoder.dimension)
 
-    def _run(self, texts: Sequence[str], role: str, progress: Progress) -> list[Encoded]:
+    def _run(
+        self, texts: Mapping[str, str], role: str, kept: KeptVectors, *, full: bool, progress: Progress
+    ) -> None:
+        """Encode texts and keep each batch as it comes: a run that is cut off goes on from there."""
         manifest = self.model.manifest
         prefix = manifest.query_prefix if role == "query" else manifest.passage_prefix
-        tokens = self._encoder.tokenize(texts, prefix=prefix, field="texts")
+        digests = list(texts)
+        tokens = self._encoder.tokenize(list(texts.values()), prefix=prefix, field="texts") if texts else []
         order = sorted(range(len(texts)), key=lambda place: tokens[place].count)
-        encoded: dict[int, Encoded] = {}
+        batches, done = list(_batches(order, tokens)), 0
+
+        def encode(batch: Sequence[int]) -> list[Encoded]:
+            return self._encoder.encode([tokens[place] for place in batch])
+
         with ThreadPoolExecutor(self._encoder.streams) as pool:
-            batches = list(_batches(order, tokens))
-            for batch, results in zip(
-                batches, pool.map(lambda batch: self._encoder.encode([tokens[place] for place in batch]), batches),
-                strict=True,
-            ):
-                encoded.update(zip(batch, results, strict=True))
-                progress(len(encoded), len(texts))
-        return [encoded[place] for place in range(len(texts))]
+            # Few at once: what is cut off is not encoded to its end first.
+            for begin in range(0, len(batches), BATCHES_KEPT):
+                some = batches[begin : begin + BATCHES_KEPT]
+                results = list(pool.map(encode, some))
+                kept.add({
+                    digests[place]: _kept_text(each, dimension=self._encoder.dimension, full=full)
+                    for batch, encoded in zip(some, results, strict=True)
+                    for place, each in zip(batch, encoded, strict=True)
+                })
+                done += sum(map(len, some))
+                progress(done, len(texts))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]
 
 
 def _document(passage: Passage) -> ParsedDocument:
@@ -204,6 +222,15 @@ def _document(passage: Passage) -> ParsedDocument:
         file.flush()
         parsed = parse_text(Source(Path(file.name), filename, title=passage.title))
     return parsed.named(title=passage.title, filename=filename)
+
+
+def _with_titles(analysis: Analysis, titles: Sequence[str], *, times: int) -> Analysis:
+    """Return an analysis in which the words of title and headings, which it has once, count so many `times`."""
+    if times == 1 or not titles:
+        return analysis
+    titled = analyse_passage("\n".join(titles), language=analysis.language).frequencies
+    more = {stem: count + (times - 1) * titled.get(stem, 0) for stem, count in analysis.frequencies.items()}
+    return replace(analysis, frequencies=more)
 
 
 def _batches(order: Sequence[int], tokens: Sequence[EncodedTokens]) -> list[list[int]]:
@@ -217,18 +244,21 @@ def _batches(order: Sequence[int], tokens: Sequence[EncodedTokens]) -> list[list
     return batches
 
 
-def _columns(
-    encoded: Sequence[Encoded], *, dimension: int, role: str, full: bool
-) -> dict[str, npt.NDArray[np.generic]]:
-    lengths = [len(each.weights) for each in encoded]
-    kind = np.float32 if role == "query" else np.float16
+def _kept_text(encoded: Encoded, *, dimension: int, full: bool) -> KeptText:
+    return KeptText(
+        encoded.vector, np.frombuffer(encoded.token_codes, dtype=np.uint8).reshape(-1, dimension // 8),
+        encoded.token_vectors() if full else np.zeros((0, dimension), np.float32), encoded.weights,
+    )
+
+
+def joined_rows(
+    texts: Sequence[KeptText], *, dimension: int
+) -> tuple[FloatArray, TokenRows, TokenRows, TokenRows]:
+    """Return texts one after the other: vectors, codes, tokens' vectors and weights."""
     # Each begins with no rows: of no texts, too, columns have their shape.
-    whole = [each.token_vectors().astype(kind) for each in encoded] if full else []
-    codes = [np.frombuffer(each.token_codes, dtype=np.uint8).reshape(-1, dimension // 8) for each in encoded]
-    return {
-        "vectors": np.concatenate([np.zeros((0, dimension), np.float32), *(each.vector[None] for each in encoded)]),
-        "codes": np.concatenate([np.zeros((0, dimension // 8), np.uint8), *codes]),
-        "full": np.concatenate([np.zeros((0, dimension), kind), *whole]),
-        "weights": np.concatenate([np.zeros(0, np.float32), *(each.weights for each in encoded)]),
-        "starts": np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-    }
+    starts = np.concatenate(([0], np.cumsum([len(each.weights) for each in texts]))).astype(np.int64)
+    vectors = np.concatenate([np.zeros((0, dimension), np.float32), *(each.vector[None] for each in texts)])
+    codes = np.concatenate([np.zeros((0, dimension // 8), np.uint8), *(each.codes for each in texts)])
+    full = np.concatenate([np.zeros((0, dimension), np.float16), *(each.full for each in texts)])
+    weights = np.concatenate([np.zeros(0, np.float32), *(each.weights for each in texts)])
+    return vectors, TokenRows(codes, starts), TokenRows(full, starts), TokenRows(weights, starts)

@@ -59,19 +59,27 @@ class OfflineSearch:
 
     def __init__(
         self, dataset: Dataset, corpus: EncodedCorpus, questions: EncodedQuestions,
-        expansions: Sequence[Sequence[Expansion]] = (),
+        expansions: Sequence[Sequence[Expansion]] = (), respellings: Sequence[Sequence[Respelling]] = (),
+        index: LexicalIndex | None = None,
     ) -> None:
-        """Run dense and lexical search for every question; `expansions` are what each one's acronyms are taken for."""
+        """Run dense and lexical search for every question.
+
+        `expansions` are what each one's acronyms are taken for, `respellings` what its slips are; `index` is that of
+        the corpus, where there is one.
+        """
         self.corpus = corpus
         self._dataset = dataset
         self._questions = questions
         self._scores: defaultdict[tuple[Precision, int], dict[int, float]] = defaultdict(dict)
         similarities = questions.vectors @ corpus.vectors.T
         self.dense = [_best(row, limit=DEPTH) for row in similarities]
-        lexical = LexicalIndex(corpus.words, corpus.stems)
+        lexical = index or LexicalIndex(corpus.words, corpus.stems)
+        nothing: Sequence[tuple[()]] = [()] * len(dataset.questions)
         self.lexical = [
-            lexical.search(question.text, limit=DEPTH, expansions=found)
-            for question, found in zip(dataset.questions, expansions or [()] * len(dataset.questions), strict=True)
+            lexical.search(question.text, limit=DEPTH, expansions=found, respellings=meant)
+            for question, found, meant in zip(
+                dataset.questions, expansions or nothing, respellings or nothing, strict=True
+            )
         ]
 
     def passages(self, chunks: Sequence[int] | IntArray) -> list[str]:
@@ -169,6 +177,14 @@ class LexicalIndex:
         respellings: Sequence[Respelling] = (),
     ) -> Hits:
         """Return the chunks that share a stem with a question, or with what its words are taken for, by BM25."""
+        hits = _best(self.scores(question, expansions=expansions, respellings=respellings), limit=limit)
+        matching = hits.scores > 0
+        return Hits(hits.chunks[matching], hits.scores[matching])
+
+    def scores(
+        self, question: str, *, expansions: Sequence[Expansion] = (), respellings: Sequence[Respelling] = ()
+    ) -> FloatArray:
+        """Return each chunk's BM25."""
         scores = np.zeros(self._chunks)
         frequencies = dict(self._frequencies)
         meant = (stem for each in respellings for stem in each.stems)
@@ -182,9 +198,7 @@ class LexicalIndex:
             if place in self._postings:
                 chunks, parts = self._postings[place]
                 scores[chunks] += weight * parts
-        hits = _best(scores.astype(np.float32), limit=limit)
-        matching = hits.scores > 0
-        return Hits(hits.chunks[matching], hits.scores[matching])
+        return scores.astype(np.float32)
 
 
 def _best(scores: FloatArray, *, limit: int) -> Hits:

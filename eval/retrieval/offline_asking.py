@@ -141,12 +141,13 @@ class OfflineAsker:
 
 def _held(dataset: Dataset, corpus: EncodedCorpus, titles: Sequence[str]) -> _Held:
     return _Held(
-        dataset, corpus, tuple(_passages(dataset, corpus, titles)),
+        dataset, corpus, tuple(passages_of(dataset, corpus, titles)),
         Counter(stem for stems in corpus.stems for stem in stems),
     )
 
 
-def _passages(dataset: Dataset, corpus: EncodedCorpus, titles: Sequence[str]) -> Iterable[Passage]:
+def passages_of(dataset: Dataset, corpus: EncodedCorpus, titles: Sequence[str]) -> Iterable[Passage]:
+    """Yield a set's chunks as a search returns them; `titles` are the documents'."""
     for chunk, (place, text) in enumerate(zip(corpus.passages.tolist(), corpus.texts, strict=True)):
         source = dataset.passages[place].passage_id
         yield Passage(

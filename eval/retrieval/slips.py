@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Self
 
 from eval.reporting import report
 from eval.retrieval.measures import estimate, measure
 from eval.retrieval.offline import LexicalIndex
 from eval.sets.datasets import Dataset, Passage, Question
 from eval.sets.slips import KINDS, slipped
+from sourcier.services.index.acronyms.asking import Expansion
 from sourcier.services.index.identifiers.recognition import identifiers
 from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.slips.asking import PASSAGES_READ_MAX
@@ -32,22 +34,28 @@ CHARACTERS_MAX = 3_000
 class Spelling:
     """What the index does about slips, over passages in this process."""
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
+    @classmethod
+    def reading(cls, passages: Sequence[Passage]) -> Self:
         """Analyse passages as the index does."""
         analyses = [analyse_passage(each.title, each.text[:CHARACTERS_MAX]) for each in passages]
-        self._texts = [
+        return cls(LexicalIndex.of(analyses), [
             (f"{passage.title}\n{passage.text[:CHARACTERS_MAX]}", analysis.language)
             for passage, analysis in zip(passages, analyses, strict=True)
-        ]
-        self.index = LexicalIndex.of(analyses)
+        ])
+
+    def __init__(self, index: LexicalIndex, texts: Sequence[tuple[str, str]]) -> None:
+        """Take an index, and each of its texts with its language."""
+        self.index = index
+        self._texts = texts
         self._known: dict[str, frozenset[str]] = {}
         self._by_letter: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for stem, passages_with in self.index.frequencies.items():
             self._by_letter[stem[:1]][stem] = passages_with
 
-    def of(self, question: str) -> tuple[Respelling, ...]:
-        """Return what is searched for beside a question's words."""
-        typing = Typing.of(question, kept=[each.written for each in identifiers(question, question=True)])
+    def of(self, question: str, *, acronyms: Sequence[Expansion] = ()) -> tuple[Respelling, ...]:
+        """Return what is searched for beside a question's words; its acronyms are what they are."""
+        known = [each.written for each in identifiers(question, question=True)]
+        typing = Typing.of(question, kept=[*known, *(each.written for each in acronyms)])
         counted = self.index.frequencies
         joined = joined_ones(typing, counted)
         found = [one_of(each, counted) for each in joined]
@@ -72,7 +80,7 @@ class Spelling:
 
 def measure_slips(dataset: Dataset) -> str:
     """Return a table of nDCG@10: as the questions are, and with a word of six letters or more written wrongly."""
-    spelling = Spelling(dataset.passages)
+    spelling = Spelling.reading(dataset.passages)
 
     def found(question: Question, text: str, *, mended: bool) -> float:
         meant = spelling.of(text) if mended else ()

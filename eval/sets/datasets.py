@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eval.sets.json_lines import read_rows
 
@@ -34,6 +35,8 @@ class Question:
     """Grade by passage id, 1 or more."""
     answers: tuple[str, ...] = ()
     """Strings that answer it, as they stand in the relevant passage."""
+    form: str = ""
+    """How it is written, where its set tells: `phone, joined`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,21 @@ class Dataset:
         chosen = tuple(self.questions[int(number * step)] for number in range(count))
         return Dataset(self.name, self.passages, chosen)
 
+    def sampled(self, questions: int | None, *, passages: int | None = None) -> Dataset:
+        """Return the set with `questions` of its questions, and beside what answers them others at even distances.
+
+        So many `passages` in all, or as many as answer; None for all. Fewer passages are easier: figures of samples
+        compare with those of the same sample alone.
+        """
+        asked = self.first(questions)
+        if passages is None or passages >= len(self.passages):
+            return asked
+        relevant = {each for question in asked.questions for each in question.relevant}
+        others = [each.passage_id for each in self.passages if each.passage_id not in relevant]
+        count = max(passages - len(relevant), 0)
+        kept = relevant.union(others[int(place * len(others) / count)] for place in range(count))
+        return Dataset(self.name, tuple(each for each in self.passages if each.passage_id in kept), asked.questions)
+
     def part(self, *, passages: int, questions: int) -> Dataset:
         """Return a smaller set: the first `passages`, and at most `questions` of those that they answer."""
         kept = self.passages[:passages]
@@ -70,7 +88,7 @@ def load(folder: Path) -> Dataset:
         )
         judgements = _judgements(folder / "qrels.tsv", known={passage.passage_id for passage in passages})
         questions = tuple(
-            Question(row["_id"], row["text"], judgements[row["_id"]], tuple(row.get("metadata", {}).get("answers", ())))
+            _question(row, judgements[row["_id"]])
             for row in read_rows(folder / "queries.jsonl") if row["_id"] in judgements
         )
     except FileNotFoundError as error:
@@ -78,6 +96,11 @@ def load(folder: Path) -> Dataset:
     if not questions:
         raise DatasetInvalid(f"{folder} holds no question that one of its passages answers")
     return Dataset(folder.name, passages, questions)
+
+
+def _question(row: dict[str, Any], relevant: Mapping[str, int]) -> Question:
+    known = row.get("metadata", {})
+    return Question(row["_id"], row["text"], relevant, tuple(known.get("answers", ())), known.get("form", ""))
 
 
 def _judgements(path: Path, *, known: set[str]) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Protocol
 
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.identifiers.identifier import Identifier
@@ -99,23 +100,40 @@ def asked_identifiers(question: str) -> tuple[Identifier, ...]:
     return identifiers(question[:CHARACTERS_MAX], question=True)[:ASKED_MAX]
 
 
+class Terms(Protocol):
+    """The terms that passages hold, as identifiers are looked up in them."""
+
+    async def holding(self, terms: Sequence[str], *, limit: int, beginnings: bool = False) -> list[Hit]:
+        """Return passages that hold any of the terms, or any term that begins so; those of the highest BM25 first."""
+        ...
+
+    async def beginning(self, prefix: str) -> list[str]:
+        """Return terms that begin so, `SIBLINGS_MAX` at most, in order."""
+        ...
+
+
 async def find_holding(
     connection: Connection, scope: Scope, *, asked: Sequence[Identifier], stems: Sequence[str], limit: int
 ) -> Holding:
     """Return the passages that hold identifiers of a question, each one's best `limit`; `scope` has counted `READ`."""
+    unread = scope.frequencies.get(READ, 0) < scope.passages
+    return await holding_among(_Stored(connection, scope, stems), asked, limit=limit, unread=unread)
+
+
+async def holding_among(terms: Terms, asked: Sequence[Identifier], *, limit: int, unread: bool = False) -> Holding:
+    """Return who holds identifiers, each one's best `limit`; `unread` says that some were never read for them."""
     if not asked:
         return NOTHING_ASKED
     standings: dict[str, Standing] = {}
     scores: dict[str, float] = {}
     missing: list[Missing] = []
-    unread = scope.frequencies.get(READ, 0) < scope.passages
     for each in asked:
         wanted = lookup(each)
-        found = await _find(connection, scope, each, wanted, stems=stems, limit=limit)
+        found = await _find(terms, each, wanted, limit=limit)
         # A longer one that begins alike is not the one asked for, and is only shown first.
         exact = any(place > Place.BEGINNING for place, _ in found)
         if each.sure and not exact:
-            missing.append(Missing(each.written, await _nearest(connection, scope, each, wanted), unread))
+            missing.append(Missing(each.written, await _nearest(terms, each, wanted), unread))
         for place, hit in found:
             before = standings.get(hit.chunk_id, NO_STANDING)
             standings[hit.chunk_id] = Standing(
@@ -153,19 +171,15 @@ def _read(holding: Holding, passages: Sequence[Passage]) -> Holding:
     return replace(holding, standings=standings, missing=missing)
 
 
-async def _find(
-    connection: Connection, scope: Scope, asked: Identifier, wanted: Lookup, *, stems: Sequence[str], limit: int
-) -> list[tuple[Place, Hit]]:
+async def _find(among: Terms, asked: Identifier, wanted: Lookup, *, limit: int) -> list[tuple[Place, Hit]]:
     """Return who holds it; as it is, else written otherwise, else in longer ones."""
     if not asked.sure:
         limit = COMMON_MIN
     for terms in (wanted.exact, wanted.otherwise):
         if not terms:
             continue
-        titled = await search_holding(
-            connection, scope, terms=[f"{TITLE}{term}" for term in terms], stems=stems, limit=limit
-        )
-        held = await search_holding(connection, scope, terms=terms, stems=stems, limit=limit)
+        titled = await among.holding([f"{TITLE}{term}" for term in terms], limit=limit)
+        held = await among.holding(terms, limit=limit)
         if not asked.sure and max(len(titled), len(held)) >= COMMON_MIN:
             return []
         if titled or held:
@@ -175,29 +189,44 @@ async def _find(
             ]
     if not asked.sure or not wanted.beginnings:
         return []
-    longer = await search_holding(
-        connection, scope, terms=wanted.beginnings, stems=stems, limit=limit, beginnings=True
-    )
+    longer = await among.holding(wanted.beginnings, limit=limit, beginnings=True)
     return [(Place.BEGINNING, hit) for hit in longer]
 
 
-async def _nearest(
-    connection: Connection, scope: Scope, asked: Identifier, wanted: Lookup
-) -> tuple[str, ...]:
+async def _nearest(among: Terms, asked: Identifier, wanted: Lookup) -> tuple[str, ...]:
     """Return identifiers of the collections that begin as the one asked for, or as all of it but its end."""
     found: dict[str, None] = {}
     for beginning in (*wanted.beginnings, *([wanted.siblings] if wanted.siblings else [])):
-        prefixes = [f"{number}:{beginning}" for number in scope.collection_numbers]
-        cursor = await connection.execute(SELECT_BEGINNING, {
-            "collection_ids": list(scope.collection_ids), "prefixes": prefixes,
-            "ends": [prefix[:-1] + chr(ord(prefix[-1]) + 1) for prefix in prefixes], "limit": SIBLINGS_MAX,
-        })
-        forms = [lexeme.partition(":")[2] for (lexeme,) in await cursor.fetchall()]
+        forms = await among.beginning(beginning)
         for form in sorted(forms, key=lambda form: _distance(form, asked.forms[0])):
             found.setdefault(shown(form))
         if found:
             break
     return tuple(found)[:NEAREST_MAX]
+
+
+class _Stored:
+    """The terms of the passages that a search may see."""
+
+    def __init__(self, connection: Connection, scope: Scope, stems: Sequence[str]) -> None:
+        self._connection = connection
+        self._scope = scope
+        self._stems = stems
+
+    async def holding(self, terms: Sequence[str], *, limit: int, beginnings: bool = False) -> list[Hit]:
+        """Ask the inverted index."""
+        return await search_holding(
+            self._connection, self._scope, terms=terms, stems=self._stems, limit=limit, beginnings=beginnings
+        )
+
+    async def beginning(self, prefix: str) -> list[str]:
+        """Ask the counted lexemes of each collection."""
+        prefixes = [f"{number}:{prefix}" for number in self._scope.collection_numbers]
+        cursor = await self._connection.execute(SELECT_BEGINNING, {
+            "collection_ids": list(self._scope.collection_ids), "prefixes": prefixes,
+            "ends": [each[:-1] + chr(ord(each[-1]) + 1) for each in prefixes], "limit": SIBLINGS_MAX,
+        })
+        return [lexeme.partition(":")[2] for (lexeme,) in await cursor.fetchall()]
 
 
 def _distance(term: str, form: str) -> tuple[int, int, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sourcier.services.index.language.analyser import passage_stems, question_stems
 from sourcier.services.index.language.stop_words import FUNCTION_WORDS, fold
 from sourcier.services.index.language.words import split_words
-from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, distance, near_stems
+from sourcier.services.index.slips.forms import SILENT, SLIPS_MAX, distance, near_stems, replaces_two
 from sourcier.services.index.slips.reading import Form, Joined, Typed
 
 COST_WEIGHT = 4.0
@@ -131,8 +131,12 @@ def _rank(form: Form) -> float:
 
 
 def _slips(typed: str, word: str) -> int:
-    """Return how many slips are between two words, a plural or a feminine not counted."""
-    return min(distance(typed, word), distance(typed.rstrip(SILENT), word.rstrip(SILENT)))
+    """Return how many slips are between two words, a plural or a feminine not counted.
+
+    Two letters that are both other ones make another word: « société » is neither « social » nor « secret ».
+    """
+    pairs = ((typed, word), (typed.rstrip(SILENT), word.rstrip(SILENT)))
+    return min(distance(*pair) + replaces_two(*pair) for pair in pairs)
 
 
 def one_of(joined: Joined, frequencies: Mapping[str, int]) -> Respelling:

@@ -53,17 +53,27 @@ def distance(one: str, other: str) -> int:
     """Return the slips between two words, neighbours swapped counted as one; `SLIPS_MAX` + 1 for more than that."""
     if abs(len(one) - len(other)) > SLIPS_MAX:
         return SLIPS_MAX + 1
+    return min(_edits(one, other, replaced=1, edited=1), SLIPS_MAX + 1)
+
+
+def replaces_two(one: str, other: str) -> bool:
+    """Return whether words two slips apart differ in two letters that stand in the place of other ones, no less."""
+    return len(one) == len(other) and distance(one, other) == 2 and _edits(one, other, replaced=3, edited=2) > 3 + 2
+
+
+def _edits(one: str, other: str, *, replaced: int, edited: int) -> int:
+    """Return what the cheapest edits cost: letters `replaced`, or left out, added and swapped (Damerau, 1964)."""
     earlier: list[int] = []
-    row = list(range(len(other) + 1))
+    row = [edited * column for column in range(len(other) + 1)]
     for place, letter in enumerate(one, start=1):
-        here = [place]
+        here = [edited * place]
         for column, against in enumerate(other, start=1):
-            least = min(row[column] + 1, here[-1] + 1, row[column - 1] + (letter != against))
+            least = min(row[column] + edited, here[-1] + edited, row[column - 1] + replaced * (letter != against))
             if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == against:
-                least = min(least, earlier[column - 2] + 1)
+                least = min(least, earlier[column - 2] + edited)
             here.append(least)
         earlier, row = row, here
-    return min(row[-1], SLIPS_MAX + 1)
+    return row[-1]
 
 
 def near_stems(word: str, stems: Sequence[str]) -> dict[str, int]:

@@ -7,7 +7,7 @@ import numpy as np
 from eval.answers import direct
 from eval.answers.direct import Looked
 from eval.answers.faq_closeness import closeness, sample, table
-from eval.retrieval.encoding import _columns
+from eval.retrieval.encoding import joined_rows
 from eval.sets.datasets import Question
 from eval.sets.near_misses import near_misses
 
@@ -34,9 +34,9 @@ def test_a_set_in_which_nothing_looks_alike_is_measured_all_the_same() -> None:
     assert near_misses(texts) == []
     assert [kind for kind, _, _ in direct.cases([Question(text, text, {"a": 1}) for text in texts])] == [
         direct.AGAIN] * 12
-    columns = _columns([], dimension=16, role="query", full=True)
-    assert {name: column.shape for name, column in columns.items()} == {
-        "vectors": (0, 16), "codes": (0, 2), "full": (0, 16), "weights": (0,), "starts": (1,)}
+    vectors, *rows = joined_rows([], dimension=16)
+    assert vectors.shape == (0, 16)
+    assert [(each.rows.shape, each.starts.shape) for each in rows] == [((0, 2), (1,)), ((0, 16), (1,)), ((0,), (1,))]
     found = closeness(
         vector(0.0, 0.5), passages=["a", "b"], articles=["x", "y"], near_miss=np.array([], dtype=np.float32)
     )

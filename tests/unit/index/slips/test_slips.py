@@ -6,7 +6,7 @@ import pytest
 
 from sourcier.services.index.language.analyser import analyse_passage
 from sourcier.services.index.slips.choosing import candidates, confirmed, two_slips_away, words_by_stem
-from sourcier.services.index.slips.forms import SLIPS_MAX, distance, near_stems, one_slip
+from sourcier.services.index.slips.forms import SLIPS_MAX, distance, near_stems, one_slip, replaces_two
 from sourcier.services.index.slips.reading import Typing, forms_of, joined_ones, unknown
 
 TEXT = (
@@ -71,6 +71,25 @@ def test_identifiers_and_acronyms_are_kept() -> None:
 ])
 def test_the_distance_of_two_words(one: str, other: str, slips: int) -> None:
     assert distance(one, other) == distance(other, one) == slips
+
+
+@pytest.mark.parametrize(("one", "other", "both"), [
+    ("societe", "sociale", True), ("concession", "conclusion", True), ("conges", "congas", False),
+    ("liceceiment", "licenciement", False), ("conges", "ocngas", False), ("conges", "cnogse", False),
+    ("conges", "songe", False), ("conges", "marche", False),
+])
+def test_two_letters_that_are_both_other_ones_are_told_apart(one: str, other: str, both: bool) -> None:
+    assert replaces_two(one, other) == replaces_two(other, one) == both
+
+
+def test_a_word_that_no_passage_holds_is_not_taken_for_another_one() -> None:
+    text = "Le dialogue social est secret. Les partenaires sociaux gardent le secret de la protection sociale."
+    counts, typing = _counts(text), Typing.of("le dialogue de la société")
+    typed = next(each for each in unknown(typing, counts, joined=()) if each.written == "société")
+    found = two_slips_away(typed, counts)
+    words = words_by_stem([(text, "fr")], {stem for form in found for stem in form.stems})
+    assert {form.words for form in found} == {("social",), ("secret",)}, "both are near enough to be looked at"
+    assert confirmed(typed, found, words, slips_max=SLIPS_MAX) == ()
 
 
 def test_one_slip_finds_what_the_distance_says() -> None:
