@@ -1,7 +1,8 @@
-"""Build the handbook's PDF and DOCX files from demo/sources; the same sources give the same bytes.
+"""Build the handbook's PDF and DOCX files and its voice memo from demo/sources; the same sources give the same bytes.
 
-Run by hand after a source has changed: `pip install reportlab python-docx && python demo/build.py`. The files built are
-checked in, so that the demo needs neither library.
+Run by hand after a source has changed: `pip install reportlab python-docx pypdfium2 pillow numpy av && python
+demo/build.py`. The memo is spoken again where `pico2wave` is installed, and else stays as it is. The files built are
+checked in, so that the demo needs none of them.
 """
 
 from __future__ import annotations
@@ -17,11 +18,19 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import media
+
 DEMO = Path(__file__).resolve().parent
-PDF_SOURCES = ("teletravail", "conges-et-absences", "securite-atelier")
+PDF_SOURCES = ("teletravail", "conges-et-absences", "securite-atelier", "astreintes", "bilan-energie")
+SCANNED_SOURCES = ("note-de-service-14",)
+MEMO = "memo-atelier"
 DOCX_SOURCES = ("notes-de-frais", "livret-accueil")
 COMPANY = "Atelier Corvane"
 PAGE_MARK = "<!-- page -->"
+PICTURE_MARK = re.compile(r"<!-- picture: (?P<title>.+) -->")
+"""The table that follows is drawn as a picture: its figures are in no text of the file."""
+NO_RULES_MARK = "<!-- no rules -->"
+"""The table that follows has no lines: its columns are told by where the words stand."""
 EPOCH = datetime(2026, 3, 1, 9, 0, 0)
 NO_BREAK = "\u00a0"
 
@@ -31,17 +40,24 @@ class Block:
     """A heading, a paragraph, a table or a page break of a source."""
 
     kind: str
-    """`title`, `heading`, `paragraph`, `table` or `page`."""
+    """`title`, `heading`, `paragraph`, `table`, `bare table`, `picture` or `page`."""
     text: str = ""
     rows: tuple[tuple[str, ...], ...] = ()
 
 
 def main() -> int:
-    """Write every PDF and DOCX of the handbook."""
+    """Write every PDF and DOCX of the handbook, and its memo where a voice is installed."""
     for name in PDF_SOURCES:
         write(DEMO / "documents" / f"{name}.pdf", pdf(tuple(blocks((DEMO / "sources" / f"{name}.md").read_text()))))
+    for name in SCANNED_SOURCES:
+        printed = pdf(tuple(blocks((DEMO / "sources" / f"{name}.md").read_text())))
+        write(DEMO / "documents" / f"{name}.pdf", media.scanned(printed, at=EPOCH))
     for name in DOCX_SOURCES:
         write(DEMO / "documents" / f"{name}.docx", docx(tuple(blocks((DEMO / "sources" / f"{name}.md").read_text()))))
+    if media.can_speak():
+        write(DEMO / "documents" / f"{MEMO}.ogg", media.spoken((DEMO / "sources" / f"{MEMO}.txt").read_text()))
+    else:
+        sys.stdout.write(f"{MEMO}.ogg stays as it is: pico2wave or PyAV is not installed\n")
     return 0
 
 
@@ -52,18 +68,23 @@ def write(path: Path, content: bytes) -> None:
 
 def blocks(source: str) -> Iterator[Block]:
     """Read the little Markdown that the sources are written in."""
+    mark = ""
     for part in re.split(r"\n{2,}", source.strip()):
         if part == PAGE_MARK:
             yield Block("page")
+        elif part == NO_RULES_MARK or PICTURE_MARK.fullmatch(part):
+            mark = part
         elif part.startswith("# "):
             yield Block("title", typeset(part[2:]))
         elif part.startswith("## "):
             yield Block("heading", typeset(part[3:]))
         elif part.startswith("|"):
             lines = [line for line in part.splitlines() if not re.fullmatch(r"[|\s-]+", line)]
-            yield Block("table", rows=tuple(
-                tuple(typeset(cell.strip()) for cell in line.strip("|").split("|")) for line in lines
-            ))
+            rows = tuple(tuple(typeset(cell.strip()) for cell in line[1:-1].split("|")) for line in lines)
+            picture = PICTURE_MARK.fullmatch(mark)
+            kind = "picture" if picture else "bare table" if mark else "table"
+            yield Block(kind, typeset(picture["title"]) if picture else "", rows)
+            mark = ""
         else:
             yield Block("paragraph", typeset(part.replace("\n", " ")))
 
@@ -83,6 +104,7 @@ def pdf(content: tuple[Block, ...]) -> bytes:
     from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from reportlab.lib.units import mm  # type: ignore[import-not-found, import-untyped, unused-ignore]
     from reportlab.platypus import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        Image,
         PageBreak,
         Paragraph,
         SimpleDocTemplate,
@@ -101,14 +123,21 @@ def pdf(content: tuple[Block, ...]) -> bytes:
         ("FONT", (0, 0), (-1, 0), "Helvetica-Bold", 10), ("FONT", (0, 1), (-1, -1), "Helvetica", 10),
         ("GRID", (0, 0), (-1, -1), 0.5, colors.grey), ("BACKGROUND", (0, 0), (-1, 0), colors.HexColor("#e6edf2")),
     ]
+    bare = [("FONT", (0, 0), (-1, 0), "Helvetica-Bold", 10), ("FONT", (0, 1), (-1, -1), "Helvetica", 10),
+            ("ALIGN", (1, 0), (-1, -1), "RIGHT")]
     pages_expected = 1 + sum(block.kind == "page" for block in content)
     title = next(block.text for block in content if block.kind == "title")
 
     def flowable(block: Block) -> Any:
         if block.kind == "page":
             return PageBreak()
-        if block.kind == "table":
-            return Table([list(row) for row in block.rows], style=rules, hAlign="LEFT", spaceAfter=8, spaceBefore=4)
+        if block.kind == "picture":
+            chart = media.chart(block.text, block.rows[1:])
+            return Image(io.BytesIO(chart), width=140 * mm, height=70 * mm, hAlign="LEFT")
+        if block.kind in {"table", "bare table"}:
+            style, widths = (rules, None) if block.kind == "table" else (bare, [50 * mm] + [36 * mm] * 3)
+            return Table([list(row) for row in block.rows], style=style, colWidths=widths, hAlign="LEFT", spaceAfter=8,
+                         spaceBefore=4)
         return Paragraph(escape(block.text), styles[block.kind])
 
     def footer() -> None:

@@ -167,9 +167,12 @@ def test_the_demos_questions_are_answered(server: Installed, here: Path) -> None
         started = sourcier("up", "--detach")
         assert started.code == 0, started.out + started.err
         assert (here / "share" / "sourcier" / "stack.json").is_file()
-        taken_in = sourcier("ingest", str(ROOT / "demo" / "documents"), "--wait")
-        assert (taken_in.code, "9 indexed, 0 unchanged, 0 failed" in taken_in.out + taken_in.err) == (0, True), taken_in
-        for asked in (each for each in QUESTIONS["answerable"] if each.get("demo")):
+        # All but the memo: the model that hears it need not be in the store.
+        files = [str(path) for path in sorted((ROOT / "demo" / "documents").iterdir()) if path.suffix != ".ogg"]
+        taken_in = sourcier("ingest", *files, "--wait")
+        whole = f"{len(files)} indexed, 0 unchanged, 0 failed"
+        assert (taken_in.code, whole in taken_in.out + taken_in.err) == (0, True), taken_in
+        for asked in (each for each in QUESTIONS["answerable"] if each.get("demo") and each.get("read") != "sound"):
             if real:
                 answer = sourcier("ask", asked["question"])
                 assert asked["source"] in answer.out, answer

@@ -84,11 +84,14 @@ def restore(folder: Path, data_dir: Path) -> None:
 
 @main.command()
 def models() -> None:
-    """Print the names of the models that `up` needs in the model store, one a line."""
+    """Print the names of the models that `up` takes from the model store, one a line."""
     settings = read_settings(None)
     embedding = settings.embed_model_names if {"ingest", "embed"} & set(settings.services) else ()
     # A precision is part of the model that is fetched.
     names = list(dict.fromkeys(name.partition("@")[0] for name in embedding))
+    # The stack starts without this one, and then refuses recordings.
+    if "ingest" in settings.services and settings.speech_model_to_fetch:
+        names.append(settings.speech_model_to_fetch)
     if settings.serves_model:
         names.append(settings.language_model_to_fetch)
     click.echo("\n".join(names))

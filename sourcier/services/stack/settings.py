@@ -158,6 +158,12 @@ class StackSettings(BaseSettings):
         return bool(self.ingest_speech_url) or (self.models_root / self.ingest_speech_model / MANIFEST_FILE).is_file()
 
     @property
+    def speech_model_to_fetch(self) -> str:
+        """The model to fetch, so that recordings are heard; empty where they are not, or an endpoint hears them."""
+        elsewhere = bool(self.ingest_speech_url) or Path(self.ingest_speech_model).is_absolute()
+        return "" if self.ingest_speech is False or elsewhere else self.ingest_speech_model
+
+    @property
     def models_root(self) -> Path:
         """The model store's folder, that of the services."""
         return (self.models_dir or default_root(os.environ)).expanduser()

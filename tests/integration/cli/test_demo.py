@@ -25,10 +25,10 @@ async def test_the_handbook_is_ingested_and_asked(gateway: FakeGateway, address:
         out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     text = out.decode()
-    assert "9 indexed, 0 unchanged, 0 failed of 9 files" in text
+    assert "13 indexed, 0 unchanged, 0 failed of 13 files" in text
     assert {header.collection for header in gateway.headers} == {"demo"}
-    assert text.count("« ") == 4
-    assert text.count("[1] Charte du télétravail, page 1 (charte.pdf)") == 4
+    assert text.count("« ") == 5
+    assert text.count("[1] Charte du télétravail, page 1 (charte.pdf)") == 5
     assert "first word after" in text
     assert f"grpcurl -plaintext {address} list" in text
 

@@ -126,3 +126,20 @@ def test_recordings_are_heard_where_the_model_is_there_unless_it_is_said(
     assert (environment["SOURCIER_INGEST_SPEECH"], environment["SOURCIER_INGEST_SPEECH_MODEL"]) == (
         hears, "whisper-base"
     )
+
+
+def test_what_hears_recordings_is_fetched_unless_nothing_does_or_an_endpoint_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fetched() -> list[str]:
+        return CliRunner().invoke(main, ["models"]).output.split()
+
+    assert "whisper-base" in fetched()
+    for name, value in (
+        ("INGEST_SPEECH", "false"), ("INGEST_SPEECH_URL", "http://127.0.0.1:1/v1"),
+        ("INGEST_SPEECH_MODEL", "/models/own"), ("STACK_SERVICES", "embed,gateway"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setenv(f"SOURCIER_{name}", value)
+            assert fetched(), name
+            assert not {"whisper-base", "/models/own"} & set(fetched()), name
