@@ -30,6 +30,7 @@ from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.depths import Queues
 from sourcier.services.chassis.queue.durables import durable_name
+from sourcier.services.chassis.queue.permissions import inbox_prefix
 from sourcier.services.chassis.queue.streams import Streams
 from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Subject
 from sourcier.services.chassis.tls.client import ClientTls, RenewedContext
@@ -125,6 +126,8 @@ class JetStream:
         await self._client.connect(
             self._urls,
             name=self._name,
+            # Of its own, so that a broker can be told to let nobody else listen there.
+            inbox_prefix=inbox_prefix(self._name.split(maxsplit=1)[0]),
             user_credentials=str(self._credentials) if self._credentials else None,
             connect_timeout=5,
             allow_reconnect=True,
