@@ -1,4 +1,4 @@
-"""OpenAI's dialect in the hands of frameworks, unmodified, each as a program of its own: `make clients` installs them."""
+"""OpenAI's dialect in the hands of frameworks, unmodified, each in a program of its own: `make clients`."""
 
 from __future__ import annotations
 

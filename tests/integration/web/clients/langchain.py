@@ -9,7 +9,9 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 async def main(url: str, question: str) -> None:
     """Ask whole and in a stream, and embed."""
-    told = {"base_url": f"{url}/v1", "api_key": "none", "default_headers": {"sourcier-tenant": "acme"}, "max_retries": 0}
+    told = {
+        "base_url": f"{url}/v1", "api_key": "none", "default_headers": {"sourcier-tenant": "acme"}, "max_retries": 0,
+    }
     model = ChatOpenAI(model="collection/default:none", stream_usage=True, **told)
     answer = await model.ainvoke(question)
     pieces = [piece async for piece in model.astream([("human", question)])]
