@@ -1,4 +1,4 @@
-# All there is to learn: demo, test, lint, proto, web, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
+# All there is to learn: demo, test, clients, lint, proto, web, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
 # targets.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -9,7 +9,7 @@ INSTALL := $(PYTHON) requirements/install.py
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
-.PHONY: help demo test unit lint proto tree proto-check web web-check breaking bench eval chaos models deploy deploy-check \
+.PHONY: help demo test clients unit lint proto tree proto-check web web-check breaking bench eval chaos models deploy deploy-check \
   lock clean
 
 help: ## Show the targets.
@@ -34,6 +34,10 @@ test: ## Set up and run every test, real servers and real models included.
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
 	@# In the order of their names the long files come first (chaos, e2e) and the short ones last (unit): no worker waits.
 	@$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 $(TESTS)
+
+clients: ## Ask the page's service with frameworks as people run them: LangChain, LlamaIndex, llm, MCP's SDK.
+	@$(INSTALL) services dev clients
+	@$(RUN) -m pytest tests/integration/web/test_framework_clients.py tests/integration/web/test_mcp.py
 
 unit: ## Run the unit tests alone: seconds.
 	@$(INSTALL) services dev

@@ -62,6 +62,7 @@ SETUPS = {
     "deploy": Environment("deploy", ("deploy",), "kubectl, helm and their schemas", resolved=False),
     "report": Environment("report", ("report",), "the plots of benchmarks"),
     "profile": Environment("profile", ("profile",), "the sampler of running services"),
+    "clients": Environment("clients", ("clients",), "the frameworks that tests run as clients"),
     "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
     "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
 }

@@ -35,7 +35,9 @@ def vectors_of(texts: Sequence[str], embedded: Sequence[bytes]) -> FloatArray:
 
 def embed_channel(addresses: Mapping[str, str]) -> grpc.aio.Channel:
     """Open a channel to a running stack's embed service, with the token that it asks for."""
-    return channels.open_channel(addresses["SOURCIER_EMBED_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"])
+    return channels.open_channel(addresses["SOURCIER_EMBED_URL"], identity=channels.Identity(
+        token=addresses["SOURCIER_INTERNAL_TOKEN"]
+    ))
 
 
 async def compiles_for_lengths(addresses: Mapping[str, str]) -> bool:

@@ -53,6 +53,7 @@ COMMANDS = {
     "pairs": ("sourcier.cli.curation.pairs:pairs", "Add, edit and delete the questions that a chunk answers."),
     "failures": ("sourcier.cli.documents.failures:failures",
                  "List, show, replay and discard what could not be indexed."),
+    "buckets": ("sourcier.cli.documents.buckets:buckets", "List the watched buckets, and what was refused of them."),
     "reconcile": ("sourcier.cli.documents.reconcile:reconcile", "Compare the watched buckets with what was taken in."),
     "reprocess": ("sourcier.cli.documents.reprocess:reprocess", "Index documents again, from a stage on."),
     "spaces": ("sourcier.cli.collections.spaces:spaces",

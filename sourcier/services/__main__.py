@@ -20,6 +20,7 @@ SERVICES = {
     "first-key": ("sourcier.services.gateway.access.first_key", "Keeps SOURCIER_FIRST_KEY as an operator's, and ends."),
 }
 COMMANDS = {
+    "broker-users": ("sourcier.services.broker_users", "Prints what a NATS of your own has to let each service do."),
     "durables": ("sourcier.services.durables", "Prints by what a scaler finds each queue (--json)."),
     "probe": ("sourcier.services.probe", "Asks a service for its health (HOST:PORT), and ends with 0 if it serves."),
 }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -35,7 +37,12 @@ def main(arguments: list[str]) -> int:
         return EXIT_USAGE
     host = ANY_HOST.get(host, host)
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    with grpc.insecure_channel(target) as channel:
+    try:
+        opened = _channel(target)
+    except OSError as error:
+        sys.stderr.write(f"error: {target}: a certificate cannot be read: {error}\n")
+        return EXIT_NOT_SERVING
+    with opened as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
             answer: health_pb2.HealthCheckResponse = stub.Check(
@@ -47,3 +54,17 @@ def main(arguments: list[str]) -> int:
     state = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     sys.stdout.write(f"{state}\n")
     return 0 if answer.status == health_pb2.HealthCheckResponse.SERVING else EXIT_NOT_SERVING
+
+
+def _channel(target: str) -> grpc.Channel:
+    """Open a channel, with the certificate of this environment where its services speak TLS with one another."""
+    paths = [os.environ.get(f"SOURCIER_INTERNAL_TLS_{part}", "") for part in ("CA", "KEY", "CERTIFICATE")]
+    if not all(paths) or _speaks_without(os.environ):
+        return grpc.insecure_channel(target)
+    authority, key, certificate = (Path(path).read_bytes() for path in paths)
+    return grpc.secure_channel(target, grpc.ssl_channel_credentials(authority, key, certificate))
+
+
+def _speaks_without(environment: Mapping[str, str]) -> bool:
+    """Return whether the service of an environment serves its health without: those in front of the others do."""
+    return any(f"SOURCIER_{name}_LISTEN" in environment for name in ("GATEWAY", "WEB"))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from tests.chaos import bucket, report, simulation, throughput, trial, upgrade
+from tests.chaos import bucket, leaks, report, simulation, throughput, trial, upgrade
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import serving
 from tests.chaos.probes import PROBES
@@ -22,7 +22,7 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.trial import Outcome
 
 NAMES = (*SCENARIOS, *PROBES, "simulation")
-APART = ("bucket", "throughput", "upgrade")
+APART = ("bucket", "leaks", "throughput", "upgrade")
 """Run only where they are named."""
 SIMULATIONS = 10_000
 """Seeds of the simulated ingest in one run."""
@@ -74,6 +74,9 @@ async def _run(name: str, seed: int, folder: Path, arguments: argparse.Namespace
         for number, order in enumerate(upgrade.ORDERS):
             async with serving(folder / f"{name}-{seed}-{number}") as servers:
                 yield await upgrade.run(servers, seed=seed, earlier=earlier, order=order)
+    elif name == "leaks":
+        async with serving(folder / f"{name}-{seed}") as servers:
+            yield await leaks.run(servers, seed)
     elif name == "throughput":
         async with serving(folder / f"{name}-{seed}") as servers:
             yield await throughput.run(servers, seed, GOOD_DOCUMENTS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sourcier.cli.documents.buckets import UNWATCHED_HINT
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.text import json_line, printable
@@ -51,8 +52,7 @@ def reconcile(bucket: str, dry_run: bool, as_json: bool, connection: Connection)
                             click.echo(f"  {printable(key)}")
                         examples = []
         if rules == 0:
-            raise Failure("no bucket is watched for this tenant", hint="start the ingest service with "
-                          "SOURCIER_INGEST_SOURCE_BUCKET, or SOURCIER_INGEST_BUCKET_RULES for several")
+            raise Failure("no bucket is watched for this tenant", hint=UNWATCHED_HINT)
 
     try:
         connection.run(use)

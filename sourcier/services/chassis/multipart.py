@@ -157,10 +157,10 @@ class MultipartUploads:
 
         if self._opened is None:
             # A connection a request: one more for each 5 MiB costs little, and there is nothing to close at the end. No
-            # proxy of the environment: the store is not behind it.
+            # proxy of the environment: the store is not behind it. Whom SSL_CERT_FILE names is trusted, as by obstore.
             self._opened = httpx.AsyncClient(
                 timeout=httpx.Timeout(REQUEST_SECONDS, connect=CONNECT_SECONDS), trust_env=False,
-                limits=httpx.Limits(max_keepalive_connections=0),
+                verify=httpx.create_ssl_context(), limits=httpx.Limits(max_keepalive_connections=0),
             )
         return self._opened
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from sourcier.services.chassis.addresses import checked_address, split_address
@@ -27,8 +27,11 @@ from sourcier.services.chassis.models.store import default_root
 from sourcier.services.chassis.tracing.options import TracingOptions, traces_headers, traces_url
 
 if TYPE_CHECKING:
+    from sourcier.services.chassis.grpc.channels import Identity
     from sourcier.services.chassis.grpc.tokens import InternalTokens
     from sourcier.services.chassis.queue.subjects import QueueLimits
+    from sourcier.services.chassis.tls.client import ClientTls
+    from sourcier.services.chassis.tls.serving import TlsFiles
 
 S = TypeVar("S", bound="ServiceSettings")
 
@@ -84,6 +87,14 @@ class ServiceSettings(BaseSettings):
     internal_token: SecretStr = shared("INTERNAL_TOKEN", SecretStr(""))
     """What services show each other, and ask callers of their ports for, the gateway's apart; several by comma: the
     first is shown, each accepted. Empty asks for nothing."""
+    internal_tls_certificate: Path | None = shared("INTERNAL_TLS_CERTIFICATE", None)
+    """The certificate with its chain, PEM, that this service shows the others, as their server and as their client.
+    With its key and the authority, they speak TLS with one another, and take no caller without a certificate."""
+    internal_tls_key: Path | None = shared("INTERNAL_TLS_KEY", None)
+    internal_tls_ca: Path | None = shared("INTERNAL_TLS_CA", None)
+    """Who signs the certificates of the services, PEM. All three are read again when they change."""
+    internal_tls_peers: str = shared("INTERNAL_TLS_PEERS", "")
+    """Names of which a caller's certificate has to carry one, by comma; empty takes each that the authority signed."""
     metrics_token: SecretStr = shared("METRICS_TOKEN", SecretStr(""))
     """What the Prometheus endpoint asks for, as a bearer token; empty asks for nothing."""
     traces_url: str = shared("TRACES_URL", "")
@@ -108,6 +119,46 @@ class ServiceSettings(BaseSettings):
         from sourcier.services.chassis.grpc.tokens import InternalTokens
 
         return InternalTokens(self.internal_token.get_secret_value())
+
+    @property
+    def internal_tls(self) -> TlsFiles | None:
+        """The TLS of a server behind the gateway; None without."""
+        from sourcier.services.chassis.tls.serving import TlsFiles
+
+        certificate, key, authority = self._internal_files
+        return None if certificate is None or key is None else TlsFiles(
+            certificate=certificate, key=key, client_ca=authority
+        )
+
+    @property
+    def internal_peers(self) -> frozenset[str]:
+        """The names of which a caller's certificate has to carry one."""
+        return frozenset(name for name in (part.strip() for part in self.internal_tls_peers.split(",")) if name)
+
+    @property
+    def identity(self) -> Identity:
+        """What this service shows the others."""
+        from sourcier.services.chassis.grpc.channels import Identity
+        from sourcier.services.chassis.tls.client import ClientTls
+
+        certificate, key, authority = self._internal_files
+        return Identity(token=self.internal_tokens.shown, tls=None if certificate is None else ClientTls(
+            ca=authority, certificate=certificate, key=key
+        ))
+
+    @property
+    def _internal_files(self) -> tuple[Path | None, Path | None, Path | None]:
+        return self.internal_tls_certificate, self.internal_tls_key, self.internal_tls_ca
+
+    @model_validator(mode="after")
+    def _check_internal_tls(self) -> Self:
+        given = [path is not None for path in self._internal_files]
+        if any(given) and not all(given):
+            raise ValueError("SOURCIER_INTERNAL_TLS_CERTIFICATE, _KEY and _CA belong together; set all three or none")
+        if self.internal_peers and not all(given):
+            raise ValueError("SOURCIER_INTERNAL_TLS_PEERS names callers by their certificates; set "
+                             "SOURCIER_INTERNAL_TLS_CERTIFICATE, _KEY and _CA, too")
+        return self
 
     @property
     def serving_limits(self) -> ServingLimits:
@@ -166,6 +217,11 @@ class NatsSettings(SubjectSettings):
     """`nats://host:4222`, or several by comma: servers of one cluster."""
     nats_credentials_file: Path | None = shared("NATS_CREDENTIALS_FILE", None)
     """A file of NATS's own with a user's token and key, as `nsc` writes it, for brokers that know users by them."""
+    nats_tls_ca: Path | None = shared("NATS_TLS_CA", None)
+    """Who signs the brokers' certificates, PEM; without it the system's authorities are trusted."""
+    nats_tls_certificate: Path | None = shared("NATS_TLS_CERTIFICATE", None)
+    """What is shown to brokers that ask for a certificate, PEM; each connection reads all three anew."""
+    nats_tls_key: Path | None = shared("NATS_TLS_KEY", None)
     stream_replicas: int = shared("STREAM_REPLICAS", 1, ge=1, le=5)
     """Copies of each stream; 3 on a cluster, so that one server's loss loses nothing."""
     queue_messages_max: int = shared("QUEUE_MESSAGES_MAX", 20_000, ge=1)
@@ -183,6 +239,21 @@ class NatsSettings(SubjectSettings):
         if any(each.strip().lower().startswith(("ws:", "wss:")) for each in url.get_secret_value().split(",")):
             raise ValueError("NATS is spoken over TCP, not over WebSockets; write nats://HOST:4222, or tls://HOST:4222")
         return url
+
+    @model_validator(mode="after")
+    def _check_nats_tls(self) -> Self:
+        if (self.nats_tls_certificate is None) != (self.nats_tls_key is None):
+            raise ValueError("SOURCIER_NATS_TLS_CERTIFICATE and _KEY belong together; set both or none")
+        return self
+
+    @property
+    def nats_tls(self) -> ClientTls | None:
+        """What is shown to a broker, and whom is trusted; None leaves both to the URL and the system."""
+        if self.nats_tls_ca is None and self.nats_tls_certificate is None:
+            return None
+        from sourcier.services.chassis.tls.client import ClientTls
+
+        return ClientTls(ca=self.nats_tls_ca, certificate=self.nats_tls_certificate, key=self.nats_tls_key)
 
     @property
     def queue_limits(self) -> QueueLimits:

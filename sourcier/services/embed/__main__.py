@@ -30,10 +30,11 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                 batch_seconds_max=settings.batch_seconds_max, stopping=stopping) as batcher,
         JetStream(url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed",
-                  credentials=settings.nats_credentials_file, wait_seconds=settings.start_wait_seconds) as jetstream,
+                  credentials=settings.nats_credentials_file, tls=settings.nats_tls,
+                  wait_seconds=settings.start_wait_seconds) as jetstream,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
-               tokens=settings.internal_tokens) as server,
+               tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
     ):
         await batcher.warm_up()
         server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,

@@ -30,11 +30,11 @@ from sourcier.ingest.v1 import transfer_pb2_grpc as internal_transfer_grpc
 from sourcier.services.chassis import lifecycle
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.serving import Server
-from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.lifecycle import Stopping, Worker
 from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
 from sourcier.services.chassis.postgres.migration_wait import wait_until_migrated
 from sourcier.services.chassis.queue.jetstream import JetStream
+from sourcier.services.chassis.tls.serving import TlsFiles
 from sourcier.services.gateway.access.api_keys import ApiKeys
 from sourcier.services.gateway.access.gate import audit_log, make_gate
 from sourcier.services.gateway.access.settings import AccessSettings
@@ -97,7 +97,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                 embed_seconds=settings.embed_seconds_max, rerank_seconds=settings.rerank_seconds_max,
                 generate_seconds=settings.generate_seconds_max,
             ),
-            ranks_here=settings.ranking == "auto", token=settings.internal_tokens.shown,
+            ranks_here=settings.ranking == "auto", identity=settings.identity,
         ) as peers,
         open_answers(settings) as answers,
         open_server(settings, ApiKeys(database), database) as server,
@@ -127,7 +127,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    OPERATIONS_SERVICE_NAME)
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(database, peers), SPACE_SERVICE_NAME)
         # A connection of its own: an import fills it for minutes, and questions of jobs must not wait behind it.
-        imports = channels.open_channel(settings.ingest_url, token=settings.internal_tokens.shown)
+        imports = channels.open_channel(settings.ingest_url, identity=settings.identity)
         opened.push_async_callback(imports.close)
         transfers = internal_transfer_grpc.TransferServiceStub(imports)
         server.add(transfer_pb2_grpc.add_TransferServiceServicer_to_server,
@@ -201,7 +201,7 @@ async def open_answers(settings: GatewaySettings) -> AsyncIterator[Answers]:
         if url := settings.nats_url.get_secret_value():
             log = await opened.enter_async_context(AnswerLog(
                 url=url, prefix=settings.subject_prefix, replicas=settings.stream_replicas,
-                limits=settings.queue_limits, credentials=settings.nats_credentials_file,
+                limits=settings.queue_limits, credentials=settings.nats_credentials_file, tls=settings.nats_tls,
             ))
         else:
             logger.info("SOURCIER_NATS_URL is not set: answers can be resumed at the gateway that makes them alone")
@@ -221,7 +221,7 @@ async def _workers(settings: GatewaySettings, opened: AsyncExitStack) -> list[Wo
     jetstream = await opened.enter_async_context(JetStream(
         url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix, replicas=settings.stream_replicas,
         limits=settings.queue_limits, name="gateway", credentials=settings.nats_credentials_file,
-        wait_seconds=settings.start_wait_seconds,
+        tls=settings.nats_tls, wait_seconds=settings.start_wait_seconds,
     ))
     return [await opened.enter_async_context(Webhook(
         jetstream, listen=settings.http_listen, token=settings.webhook_token.get_secret_value(),

@@ -71,7 +71,8 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         jetstream = await opened.enter_async_context(JetStream(
             url=settings.nats_url.get_secret_value(), prefix=settings.subject_prefix,
             replicas=settings.stream_replicas, limits=settings.queue_limits, name="ingest",
-            credentials=settings.nats_credentials_file, wait_seconds=settings.start_wait_seconds,
+            credentials=settings.nats_credentials_file, tls=settings.nats_tls,
+            wait_seconds=settings.start_wait_seconds,
         ))
         parses = "parse" in settings.stage_names
         limits = ParsingLimits(
@@ -91,12 +92,12 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         server = await opened.enter_async_context(Server(
             listen=settings.listen, grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
-            tokens=settings.internal_tokens,
+            tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers,
         ))
         enriching = await opened.enter_async_context(EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url,
             generate_seconds_max=settings.enrich_seconds_max, wait_seconds_max=settings.enrich_wait_seconds_max,
-            token=settings.internal_tokens.shown,
+            identity=settings.identity,
         )) if settings.enriches else None
         parts = assemble(
             settings, database=database, jetstream=jetstream, objects=objects,

@@ -52,7 +52,7 @@ async def main(settings: RerankSettings, stopping: Stopping) -> None:
                      seconds_max=settings.seconds_max) as executor,
         Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
                concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
-               tokens=settings.internal_tokens) as server,
+               tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
         AsyncExitStack() as opened,
     ):
         entailment = await open_entailment(settings, opened, threads=threads)

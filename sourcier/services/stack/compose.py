@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -78,9 +79,12 @@ def compose(settings: StackSettings) -> Composition:
         # Called when a service starts: the servers have made their passwords by then.
         return _environment(settings, servers, service_ports, webhook, page_port)
 
+    def environment_of(name: str) -> Mapping[str, str]:
+        return environment() | _own_variables(servers, _service_of(name))
+
     services = tuple(
         _service(
-            name, settings, port, environment, variables=further.get(name, {}),
+            name, settings, port, partial(environment_of, name), variables=further.get(name, {}),
             http_port=page_port if name == "web" else 0,
         )
         for name, port in service_ports.items() if _service_of(name) in settings.services
@@ -167,7 +171,7 @@ def _server(name: str, settings: StackSettings, book: PortBook, webhook: Webhook
     port = book.port(name, fixed=settings.fixed_port(name))
     if name == "nats":
         return NatsServer(NatsServerSettings(
-            folder=folder, log=log, port=port,
+            folder=folder, log=log, port=port, subject_prefix=settings.subject_prefix,
             sync_interval=settings.nats_sync_interval,
         ))
     if name == "postgres":
@@ -229,6 +233,12 @@ def _server_variables(server: Component) -> dict[str, str]:
             "SOURCIER_INGEST_COMPACT_COMMAND": server.compact_command,
         }
     return {}
+
+
+def _own_variables(servers: tuple[Component, ...], service: str) -> dict[str, str]:
+    """Return as whom a service calls the servers, where it is not as who keeps the installation."""
+    urls = [server.url_of(service) for server in servers if isinstance(server, NatsServer)]
+    return {"SOURCIER_NATS_URL": urls[0]} if any(urls) else {}
 
 
 def _external_variables(settings: StackSettings) -> dict[str, str]:

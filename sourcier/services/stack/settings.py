@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from sourcier.installation import data_folder
 from sourcier.services.chassis.models.store import MANIFEST_FILE, default_root
-from sourcier.services.chassis.settings import shared
+from sourcier.services.chassis.settings import SubjectSettings, shared
 from sourcier.services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
@@ -20,7 +20,7 @@ OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway", "web")
 
 
-class StackSettings(BaseSettings):
+class StackSettings(SubjectSettings):
     """`SOURCIER_…`: where the data lie, what is external, and which ports are fixed (0 takes a free one)."""
 
     model_config = SettingsConfigDict(

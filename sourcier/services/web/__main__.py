@@ -14,7 +14,7 @@ from sourcier.services.web.settings import WebSettings
 async def main(settings: WebSettings, stopping: Stopping) -> None:
     """Open what the service needs, in order, and serve until told to stop."""
     async with (
-        Gateway(settings.gateway_url) as gateway,
+        Gateway(settings.gateway_address, tls=settings.gateway_tls) as gateway,
         open_application(settings, gateway) as application,
         HttpServer(
             application, listen=settings.http_listen, grace_seconds=settings.grace_seconds,

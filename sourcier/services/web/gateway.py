@@ -14,8 +14,9 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sourcier.services.chassis.errors import Unavailable
-from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.channels import Identity, open_channel
 from sourcier.services.chassis.grpc.unbroken import Unbroken
+from sourcier.services.chassis.tls.client import ClientTls
 from sourcier.services.web.callers import Caller
 from sourcier.services.web.contract import METHODS, Method
 from sourcier.services.web.refusals import refusal
@@ -28,14 +29,15 @@ HEALTH_SECONDS_MAX = 2.0
 class Gateway:
     """The gateway; use it as an async context manager."""
 
-    def __init__(self, url: str) -> None:
-        """Keep the address."""
+    def __init__(self, url: str, *, tls: ClientTls | None = None) -> None:
+        """Keep the address, and whom to trust there; None speaks without TLS."""
         self._url = url
+        self._tls = tls
         self._opened: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
         reads = tuple((method.service, method.name) for method in METHODS.values() if method.only_reads)
-        self._opened = open_channel(self._url, idempotent=reads)
+        self._opened = open_channel(self._url, idempotent=reads, identity=Identity(tls=self._tls))
         return self
 
     async def __aexit__(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from starlette.datastructures import Headers
 
 from sourcier.services.chassis.addresses import split_address
 from sourcier.services.chassis.settings import ServiceSettings, settings_config, shared
+from sourcier.services.chassis.tls.client import ClientTls
 
+TLS_SCHEME = "https://"
 _HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63}){0,20}", re.IGNORECASE)
 
 
@@ -20,7 +23,13 @@ class WebSettings(ServiceSettings):
     model_config = settings_config("web")
 
     gateway_url: str = shared("GATEWAY_URL")
-    """host:port of the gateway."""
+    """host:port of the gateway; https://host:port where it speaks TLS."""
+    gateway_ca: Path | None = None
+    """Who signs the gateway's certificate, PEM; without it the system's authorities are trusted."""
+    gateway_certificate: Path | None = None
+    """What is shown to a gateway that asks for a certificate, PEM. Never one of SOURCIER_GATEWAY_TENANT_PEERS: the
+    gateway would believe the tenant that any browser names."""
+    gateway_key: Path | None = None
     http_listen: str = "127.0.0.1:0"
     """Address of the HTTP server, host:port; port 0 takes a free one. `listen` serves health alone."""
     hosts: str = ""
@@ -58,6 +67,27 @@ class WebSettings(ServiceSettings):
     """How long a person stays signed in."""
     oidc_client_secret: SecretStr = SecretStr("")
     """The secret of a confidential client at the identity provider, which the gateway names; empty for a public one."""
+
+    @property
+    def gateway_address(self) -> str:
+        """host:port of the gateway."""
+        return self.gateway_url.removeprefix(TLS_SCHEME).rstrip("/")
+
+    @property
+    def gateway_tls(self) -> ClientTls | None:
+        """Whom to trust at the gateway, and what to show it; None where it speaks without TLS."""
+        if not self.gateway_url.startswith(TLS_SCHEME):
+            return None
+        return ClientTls(ca=self.gateway_ca, certificate=self.gateway_certificate, key=self.gateway_key)
+
+    @model_validator(mode="after")
+    def _check_gateway_files(self) -> Self:
+        if (self.gateway_certificate is None) != (self.gateway_key is None):
+            raise ValueError("SOURCIER_WEB_GATEWAY_CERTIFICATE and _KEY belong together; set both or none")
+        if (self.gateway_ca or self.gateway_key) and not self.gateway_url.startswith(TLS_SCHEME):
+            raise ValueError("SOURCIER_WEB_GATEWAY_CA and _CERTIFICATE are for a gateway that speaks TLS; write "
+                             "SOURCIER_GATEWAY_URL=https://host:port")
+        return self
 
     @property
     def host_names(self) -> frozenset[str]:

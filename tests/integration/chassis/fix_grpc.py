@@ -14,10 +14,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
-from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.channels import NOBODY, Deadline, Identity, open_channel
 from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.grpc.tokens import InternalTokens
+from sourcier.services.chassis.tls.serving import TlsFiles
 
 EMBED = "sourcier.embed.v1.EmbedService"
 GENERATE = "sourcier.generate.v1.GenerateService"
@@ -73,11 +74,12 @@ async def serving(
     *, unary: Unary | None = None, streaming: Streaming | None = None, submit: Unary | None = None,
     grace_seconds: float = 2.0, concurrent_calls_max: int = 64, listen: str = "127.0.0.1:0",
     limits: ServingLimits | None = None, tokens: InternalTokens | None = None,
+    tls: TlsFiles | None = None, peers: frozenset[str] = frozenset(), identity: Identity = NOBODY,
 ) -> AsyncIterator[Served]:
     """Serve the behaviours on a free port."""
     async with Server(
         listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max, limits=limits,
-        tokens=tokens,
+        tokens=tokens, tls=tls, peers=peers,
     ) as server:
         if unary is not None:
             server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, _Embed(unary), EMBED)
@@ -88,7 +90,7 @@ async def serving(
                        "sourcier.ingest.v1.IngestService")
         await server.start()
         target = f"127.0.0.1:{server.port}"
-        channel = open_channel(target, idempotent=((EMBED, "Embed"),))
+        channel = open_channel(target, idempotent=((EMBED, "Embed"),), identity=identity)
         try:
             yield Served(
                 server, target, channel, embed_pb2_grpc.EmbedServiceStub(channel),

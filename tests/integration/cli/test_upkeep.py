@@ -103,6 +103,30 @@ async def test_a_comparison_has_a_line_for_each_rule(cli: Command, gateway: Fake
     assert [each.get("finished", False) for each in as_json] == [False, False, True, True]
 
 
+async def test_watched_buckets_are_listed_and_shown(cli: Command, gateway: FakeGateway) -> None:
+    gateway.watched = [
+        operations_pb2.BucketSource(
+            bucket="docs", prefix="rh/", collection="rh", include=["**/*.pdf"], exclude=["brouillons/**"],
+            size_bytes_max=5_000_000, current_count=1204, waiting_count=3, refused_count=2,
+            errors=[operations_pb2.BucketObject(key="rh/a.pdf", error="the document is\nencrypted")],
+        ),
+        operations_pb2.BucketSource(bucket="lois", collection="default", comparing=True),
+    ]
+    assert (await cli("buckets", "list")).out.splitlines() == [
+        "BUCKET\tCOLLECTION\tCURRENT\tWAITING\tREFUSED\tCOMPARED", "docs/rh/\trh\t1,204\t3\t2\tnever",
+        "lois/\tdefault\t0\t0\t0\tnow",
+    ]
+    listed = [json.loads(line) for line in (await cli("buckets", "list", "--json")).out.splitlines()]
+    assert [each["bucket"] for each in listed] == ["docs", "lois"]
+    assert (await cli("buckets", "show", "s3://docs/rh/")).out.splitlines() == [
+        "bucket       docs/rh/", "collection   rh", "takes        **/*.pdf", "leaves       brouillons/**",
+        "up to        5.0 MB", "objects      1,204 current, 3 waiting, 2 refused", "compared     never",
+        "changed      never", "  rh/a.pdf: the document is encrypted", "  and 1 object more",
+    ]
+    absent = await cli("buckets", "show", "autre")
+    assert (absent.code, absent.err) == (1, "error: no rule watches autre\nhint:  watched are docs/rh/, lois/\n")
+
+
 async def test_a_bucket_that_is_not_watched(cli: Command, gateway: FakeGateway) -> None:
     gateway.failures = [errors.NotFound("no rule watches the bucket 'x'; the watched ones are docs", field="bucket")]
     done = await cli("reconcile", "--bucket", "x")

@@ -96,6 +96,9 @@ class FakeGateway:
         )
     })
     comparison: list[operations_pb2.ReconcileResponse] = field(default_factory=list)
+    watched: list[operations_pb2.BucketSource] = field(default_factory=lambda: [
+        operations_pb2.BucketSource(bucket="docs", prefix="rh/")
+    ])
     """What a reconciliation tells."""
     outdated: int = 0
     """Documents that a change of a collection leaves cut otherwise."""
@@ -544,7 +547,7 @@ class FakeOperations(operations_pb2_grpc.OperationsServiceServicer):
         self, request: operations_pb2.ListBucketsRequest, context: Context
     ) -> operations_pb2.ListBucketsResponse:
         self._gateway.see(request, context)
-        return operations_pb2.ListBucketsResponse(buckets=[operations_pb2.BucketSource(bucket="docs", prefix="rh/")])
+        return operations_pb2.ListBucketsResponse(buckets=self._gateway.watched)
 
     async def Reconcile(
         self, request: operations_pb2.ReconcileRequest, context: Context

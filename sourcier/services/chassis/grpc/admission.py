@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import grpc.aio
 
 from sourcier.services.chassis.access import ACCESS_KEY, Access, unpacked
+from sourcier.services.chassis.errors import Unauthenticated
+from sourcier.services.chassis.grpc.tokens import strangers_total
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -45,8 +47,18 @@ class InnerGate:
 
     names_tenant = True
 
+    def __init__(self, peers: frozenset[str] = frozenset()) -> None:
+        """Take the names of which a caller's certificate has to carry one; without any, none is asked for."""
+        self._peers = peers
+
     async def admit(self, method: str, context: Context) -> Access | None:
-        """Return the access in the metadata."""
+        """Return the access in the metadata; raise Unauthenticated for a certificate of another name."""
+        if self._peers and self._peers.isdisjoint(names := certificate_names(context)):
+            strangers_total.inc()
+            raise Unauthenticated(
+                f"the caller's certificate is of {', '.join(names) or 'nobody'}, which is no service of this "
+                "installation; its services are named in SOURCIER_INTERNAL_TLS_PEERS"
+            )
         packed = metadata_value(context.invocation_metadata(), ACCESS_KEY)
         return unpacked(packed) if packed else None
 
@@ -65,6 +77,13 @@ class OpenGate:
 
     def ended(self, call: EndedCall) -> None:
         """Take no note: nobody has a name."""
+
+
+def certificate_names(context: Context) -> list[str]:
+    """Return the names in a caller's certificate; none where it showed no certificate."""
+    told = context.auth_context()
+    return [name.decode("utf-8", "replace") for key in ("x509_subject_alternative_name", "x509_common_name")
+            for name in told.get(key, ())]
 
 
 def metadata_value(metadata: Any, key: str) -> str:

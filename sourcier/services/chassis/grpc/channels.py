@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar, cast
 
 import grpc
@@ -18,10 +18,12 @@ from grpc_status import rpc_status
 
 from sourcier.services.chassis import errors, telemetry
 from sourcier.services.chassis.access import ACCESS_KEY, METADATA_BYTES_MAX, current_access
+from sourcier.services.chassis.grpc.renewed_channels import RenewedChannel
 from sourcier.services.chassis.grpc.serving import MESSAGE_BYTES_MAX, TENANT_KEY, seconds_left
 from sourcier.services.chassis.grpc.tokens import ShowingChannel
 from sourcier.services.chassis.grpc.unbroken import Unbroken
 from sourcier.services.chassis.grpc.wrapped_channels import TracedChannel
+from sourcier.services.chassis.tls.client import ClientTls
 from sourcier.services.chassis.tracing import spans
 
 R = TypeVar("R")
@@ -71,10 +73,25 @@ class Deadline:
         return left if cap_seconds is None else min(left, cap_seconds)
 
 
-def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), token: str = "") -> grpc.aio.Channel:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a process shows those that it calls."""
+
+    token: str = field(default="", repr=False)
+    """Of the installation, in the metadata; empty for none."""
+    tls: ClientTls | None = None
+    """Its certificate, and whom it trusts; None speaks without TLS."""
+
+
+NOBODY = Identity()
+
+
+def open_channel(
+    target: str, *, idempotent: tuple[tuple[str, str], ...] = (), identity: Identity = NOBODY
+) -> grpc.aio.Channel:
     """Open a channel to host:port; the (service, method) pairs named are retried when the peer is unavailable.
 
-    Its calls show the token of the installation, where there is one.
+    Raises FailedPrecondition where a certificate cannot be read.
     """
     config = {
         "methodConfig": [
@@ -84,7 +101,7 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
         "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
         "loadBalancingConfig": [{"round_robin": {}}],
     }
-    channel: grpc.aio.Channel = grpc.aio.insecure_channel(target, options=(
+    options: tuple[tuple[str, Any], ...] = (
         ("grpc.service_config", json.dumps(config)),
         ("grpc.enable_retries", 1),
         ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -103,9 +120,13 @@ def open_channel(target: str, *, idempotent: tuple[tuple[str, str], ...] = (), t
         ("grpc.dns_min_time_between_resolutions_ms", DNS_SECONDS_MIN * 1000),
         # gRPC's own pool is the process's: a new channel would share an older one's refused connection and back-off.
         ("grpc.use_local_subchannel_pool", 1),
-    ))
-    if token:
-        channel = ShowingChannel(channel, token)
+    )
+    channel: grpc.aio.Channel = (
+        grpc.aio.insecure_channel(target, options=options) if identity.tls is None else
+        RenewedChannel(identity.tls, lambda read: grpc.aio.secure_channel(target, read, options=options))
+    )
+    if identity.token:
+        channel = ShowingChannel(channel, identity.token)
     return TracedChannel(channel) if spans.tracing() else channel
 
 
@@ -221,7 +242,8 @@ def translate(error: grpc.aio.AioRpcError, *, peer: str) -> errors.ServiceError:
         return errors.Unavailable(f"the {peer} service cancelled the call; it may be restarting: try again in a moment")
     if code is grpc.StatusCode.UNAUTHENTICATED:
         # Its own caller has shown what it has to: what lacks is between the services.
-        logger.error("the %s service takes no call of this one; both need the same SOURCIER_INTERNAL_TOKEN", peer)
+        logger.error("the %s service takes no call of this one; both need the same SOURCIER_INTERNAL_TOKEN, "
+                     "and this one's certificate a name of SOURCIER_INTERNAL_TLS_PEERS", peer)
         return errors.Unavailable(f"the {peer} service takes no call of this one; its operator finds why in the log")
     if not reason and code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return errors.DeadlineExceeded(f"the {peer} service did not answer in time")

@@ -38,9 +38,9 @@ from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
 from sourcier.services.chassis.grpc.statuses import aborted_with, error_status, note_call
 from sourcier.services.chassis.grpc.tenant_calls import count_call
-from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
 from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
+from sourcier.services.chassis.tls.serving import TlsFiles
 from sourcier.services.chassis.tracing import spans
 from sourcier.services.chassis.tracing.traceparent import Parent, parent_in
 
@@ -72,11 +72,15 @@ class Server:
     def __init__(
         self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None,
         tokens: InternalTokens | None = None, gate: Gate | None = None, tls: TlsFiles | None = None,
+        peers: frozenset[str] = frozenset(),
     ) -> None:
-        """Take what may be held at once, and the tokens of which callers show one; None lets everybody in."""
+        """Take what may be held at once, the tokens of which callers show one, and the names of their certificates.
+
+        No tokens let everybody in, and no names every certificate that the authority signed. A `gate` decides itself.
+        """
         self.port = 0
         self._tls = tls
-        self._gate = gate or InnerGate()
+        self._gate = gate or InnerGate(peers)
         self.grace_seconds = grace_seconds
         self._listen = listen
         self._health = HealthServicer()

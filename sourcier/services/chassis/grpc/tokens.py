@@ -23,7 +23,7 @@ HEALTH_METHODS = "/grpc.health.v1.Health/"
 """Probes of a supervisor, or of Kubernetes, show nothing."""
 
 strangers_total = Counter(
-    "sourcier_strangers_total", "Calls refused because they showed no token of this installation."
+    "sourcier_strangers_total", "Calls refused because they showed no token, or no certificate, of this installation."
 )
 
 

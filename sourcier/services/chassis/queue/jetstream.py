@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -28,8 +30,10 @@ from sourcier.services.chassis.queue import subjects
 from sourcier.services.chassis.queue.broker_errors import BROKER_ERRORS, quietly
 from sourcier.services.chassis.queue.depths import Queues
 from sourcier.services.chassis.queue.durables import durable_name
+from sourcier.services.chassis.queue.permissions import inbox_prefix
 from sourcier.services.chassis.queue.streams import Streams
 from sourcier.services.chassis.queue.subjects import Payload, QueueLimits, Subject
+from sourcier.services.chassis.tls.client import ClientTls, RenewedContext
 from sourcier.services.chassis.tracing import spans
 from sourcier.services.chassis.tracing.traceparent import TRACEPARENT_KEY
 
@@ -57,20 +61,22 @@ class JetStream:
 
     def __init__(
         self, *, url: str, prefix: str, replicas: int = 1, name: str, limits: QueueLimits | None = None,
-        credentials: Path | None = None, wait_seconds: float = CONNECT_SECONDS,
+        credentials: Path | None = None, tls: ClientTls | None = None, wait_seconds: float = CONNECT_SECONDS,
     ) -> None:
-        """Keep how to connect: `url` may be several by comma, servers of one cluster.
+        """Keep how to connect: `url` may be several by comma, servers of one cluster; `tls` is read at each connection.
 
         `wait_seconds` is how long a start waits for the broker, and for a cluster that can make the streams.
         """
         self.prefix = prefix
         self.limits = limits or QueueLimits()
-        self._urls = [each.strip() for each in url.split(",") if each.strip()]
+        urls = [each.strip() for each in url.split(",") if each.strip()]
+        # To a broker that asks for no TLS, `nats:` would go on without it.
+        self._urls = urls if tls is None else [re.sub("^nats:", "tls:", each, flags=re.IGNORECASE) for each in urls]
         self._credentials = credentials
         self._wait_seconds = wait_seconds
         self._replicas = replicas
         self._name = name
-        self._client = _Client()
+        self._client = _Client(tls)
         self.context: JetStreamContext
         self.queues: Queues
         self.streams: Streams
@@ -120,6 +126,8 @@ class JetStream:
         await self._client.connect(
             self._urls,
             name=self._name,
+            # Of its own, so that a broker can be told to let nobody else listen there.
+            inbox_prefix=inbox_prefix(self._name.split(maxsplit=1)[0]),
             user_credentials=str(self._credentials) if self._credentials else None,
             connect_timeout=5,
             allow_reconnect=True,
@@ -327,6 +335,20 @@ class _Client(Client):
 
     It happens between the end of a connection and the turn of the event loop in which the library sees it.
     """
+
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        """Take what each connection shows and trusts; None leaves both to the URL and the system."""
+        super().__init__()
+        self._tls = tls
+        self._renewed: RenewedContext | None = None
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """The context of the next connection: the library asks for it each time."""
+        if self._tls is None:
+            return super().ssl_context
+        self._renewed = self._renewed or RenewedContext(self._tls)
+        return self._renewed.current()
 
     async def _flush_pending(self, force_flush: bool = False) -> Any:
         try:

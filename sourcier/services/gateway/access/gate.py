@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from sourcier.services.chassis.access import Access
 from sourcier.services.chassis.addresses import split_address
 from sourcier.services.chassis.errors import FailedPrecondition, PermissionDenied, Unauthenticated
-from sourcier.services.chassis.grpc.admission import Context, EndedCall, Gate, OpenGate, metadata_value
+from sourcier.services.chassis.grpc.admission import (
+    Context,
+    EndedCall,
+    Gate,
+    OpenGate,
+    certificate_names,
+    metadata_value,
+)
 from sourcier.services.chassis.grpc.serving import named_tenant
 from sourcier.services.chassis.tenants import checked_tenant
 from sourcier.services.gateway.access.api_keys import ApiKeys, is_key
@@ -85,10 +92,7 @@ class AccountGate:
         """Return the name in the certificate of a caller that is believed about the tenant; None for any other."""
         if not self._tenant_peers:
             return None
-        told = context.auth_context()
-        names = [name.decode("utf-8", "replace") for key in ("x509_subject_alternative_name", "x509_common_name")
-                 for name in told.get(key, ())]
-        return next((name for name in names if name in self._tenant_peers), None)
+        return next((name for name in certificate_names(context) if name in self._tenant_peers), None)
 
 
 def asks_for_accounts(settings: AccessSettings, *, listen: str) -> bool:

@@ -23,6 +23,7 @@ from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.queue.journal import Entry, Followed, Journal
 from sourcier.services.chassis.queue.room import Room, look
 from sourcier.services.chassis.queue.subjects import ANSWER, ANSWER_LIVE, ANSWER_OWNER, QueueLimits
+from sourcier.services.chassis.tls.client import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +44,13 @@ class AnswerLog:
 
     def __init__(
         self, *, url: str, prefix: str, replicas: int = 1, limits: QueueLimits | None = None,
-        credentials: Path | None = None,
+        credentials: Path | None = None, tls: ClientTls | None = None,
     ) -> None:
         """Keep how to connect."""
         self.owner = new_id()
         """Names this process in what it writes."""
         self._url, self._prefix, self._replicas, self._limits = url, prefix, replicas, limits
-        self._credentials = credentials
+        self._credentials, self._tls = credentials, tls
         self._jetstream: JetStream | None = None
         self._journal: Journal[Record] | None = None
         self._tried = asyncio.Event()
@@ -75,7 +76,7 @@ class AnswerLog:
         while True:
             try:
                 async with JetStream(url=self._url, prefix=self._prefix, replicas=self._replicas, limits=self._limits,
-                                     name="gateway answers", credentials=self._credentials) as jetstream:
+                                     name="gateway answers", credentials=self._credentials, tls=self._tls) as jetstream:
                     self._jetstream = jetstream
                     self._journal = Journal(jetstream, ANSWER, ANSWER_LIVE)
                     self._tried.set()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch, Unavailable
 from sourcier.services.chassis.grpc import channels
-from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.channels import Deadline, Identity
 
 logger = logging.getLogger(__name__)
 
@@ -76,10 +76,10 @@ class ServedSpace:
 class _Service:
     """One address and what is known of it."""
 
-    def __init__(self, url: str, *, token: str) -> None:
+    def __init__(self, url: str, *, identity: Identity) -> None:
         self.url = url
         self.channel: grpc.aio.Channel = channels.open_channel(
-            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), token=token
+            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), identity=identity
         )
         self.stub = embed_pb2_grpc.EmbedServiceStub(self.channel)
         self.served: ServedSpace | None = None
@@ -105,9 +105,9 @@ class _Service:
 class EmbedServices:
     """Embeds questions, each with the service of its space."""
 
-    def __init__(self, urls: Sequence[str], *, seconds_max: float, token: str = "") -> None:
-        """Open a channel to each address, whose calls show the token; nothing is asked yet."""
-        self._services = [_Service(url, token=token) for url in urls]
+    def __init__(self, urls: Sequence[str], *, seconds_max: float, identity: Identity = channels.NOBODY) -> None:
+        """Open a channel to each address, whose calls show who calls; nothing is asked yet."""
+        self._services = [_Service(url, identity=identity) for url in urls]
         self._seconds_max = seconds_max
         self._looked_at = 0.0
         self._looking = asyncio.Lock()

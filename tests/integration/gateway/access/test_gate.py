@@ -25,8 +25,8 @@ from sourcier.services.chassis import errors
 from sourcier.services.chassis.access import Access
 from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.chassis.grpc.serving import Server
-from sourcier.services.chassis.grpc.tls import TlsFiles
 from sourcier.services.chassis.postgres.database import Database
+from sourcier.services.chassis.tls.serving import TlsFiles
 from sourcier.services.gateway.access import api_keys, grants
 from sourcier.services.gateway.access.api_keys import ApiKeys
 from sourcier.services.gateway.access.gate import AccountGate, make_gate

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from prometheus_client import REGISTRY
 
-from sourcier.services.chassis.grpc.tls import TlsFiles, _Watched
+from sourcier.services.chassis.tls.serving import TlsFiles, _Watched
 from sourcier.services.stack.servers import certificates
 
 NAME = "sourcier_certificate_expiry_timestamp_seconds"

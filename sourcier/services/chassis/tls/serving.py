@@ -11,6 +11,7 @@ import grpc
 from prometheus_client import Gauge
 
 from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.tls.watching import stamps
 
 logger = logging.getLogger(__name__)
 
@@ -53,28 +54,23 @@ class _Watched:
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
         self._lock = threading.Lock()
-        self._seen = self._stamps()
+        self._seen = stamps(self._files.paths)
         self.first = self._read()
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
         """Return what is new; None where nothing is, or where it cannot be read, and the one before goes on."""
         with self._lock:
             try:
-                stamps = self._stamps()
-                if stamps == self._seen:
+                found = stamps(self._files.paths)
+                if found == self._seen:
                     return None
                 read = self._read()
             except OSError as error:
                 logger.warning("the certificate cannot be read again: %s", error)
                 return None
-            self._seen = stamps
+            self._seen = found
         logger.info("the certificate was read again")
         return read
-
-    def _stamps(self) -> tuple[tuple[int, int, int], ...]:
-        return tuple((found.st_mtime_ns, found.st_size, found.st_ino) for found in (
-            path.stat() for path in self._files.paths
-        ))
 
     def _read(self) -> grpc.ServerCertificateConfiguration:
         pair = (self._files.key.read_bytes(), self._files.certificate.read_bytes())
