@@ -26,6 +26,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
     RecognisedPage,
     RecognisedPicture,
     RecognisedWord,
+    in_rows,
 )
 from sourcier.services.ingest.parsing.scans.words import even_sizes, words_of
 from sourcier.services.ingest.parsing.source import Source
@@ -327,3 +328,19 @@ def test_a_picture_that_is_cut_short_is_an_error_of_its_own(tmp_path: Path, name
 def test_a_scanned_pdf_of_tests_has_no_text(tmp_path: Path) -> None:
     path = scan_pdf(tmp_path / "a.pdf", [Image.new("L", (500, 700), 255)] * 2)
     assert parse(Source(path, "a.pdf", ocr=True)).scanned == (1, 2)
+
+
+def test_a_diagrams_labels_stand_before_their_figures_on_lines_of_their_own() -> None:
+    # Labels and figures are never at quite one height; a row's first sign may be the right one.
+    read = [
+        line(text, left, baseline) for text, left, baseline in (
+            ("412 MWh", 200, 29.2), ("Angers", 10, 30), ("96 MWh", 90, 61.5), ("Nantes", 10, 60.4), ("38 MWh", 50, 91),
+            ("Lyon", 10, 92.6), ("Consommation", 10, 10),
+        )
+    ]
+    assert in_rows(read) == "Consommation\nAngers 412 MWh\nNantes 96 MWh\nLyon 38 MWh"
+
+
+def test_rows_of_letters_that_climb_stay_rows() -> None:
+    steps = [line(text, 60 * at, 30 - 4 * at) for at, text in enumerate(("un", "deux", "trois", "quatre"))]
+    assert in_rows(steps).splitlines()[-1] == "un deux"
