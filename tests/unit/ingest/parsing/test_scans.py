@@ -132,7 +132,7 @@ def test_small_and_narrow_pictures_are_decoration(width: int, height: int, conte
     assert ParsingLimits().is_content(width, height) is content
 
 
-def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> None:
+def test_what_pictures_say_stands_after_their_text_and_once(tmp_path: Path) -> None:
     text = ["Une phrase de texte ordinaire dans le corps de la page."] * 6
     logo, chart, noise = (Image.new("L", (200, 200), shade) for shade in (10, 20, 30))
     path = write_pdf(tmp_path / "a.pdf", [
@@ -159,6 +159,24 @@ def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> N
     assert document.places.places(at, at + 6) == (
         PagePlace(2, "", WIDTH, HEIGHT, (Rectangle(200, 400, 100, 100),), picture=3),
     )
+
+
+def test_a_picture_belongs_to_the_section_that_it_stands_in(tmp_path: Path) -> None:
+    text = ["Une phrase de texte ordinaire dans le corps de la page."] * 3
+    charts = [Image.new("L", (200, 200), shade) for shade in (10, 20)]
+    path = write_pdf(tmp_path / "a.pdf", [
+        PageMaker().text(50, 60, "Un", size=18).lines(50, 80, text).image(50, 130, 150, 230, charts[0])
+        .text(50, 270, "Deux", size=18).lines(50, 290, text).image(50, 340, 150, 440, charts[1]),
+    ])
+    read = [
+        RecognisedPicture(Box(1, 1, 9, 9), said, 0.9, fingerprint)
+        for said, fingerprint in zip(("Ventes de bois", "Ventes de verre"), fingerprints(path), strict=True)
+    ]
+    document = read_with(path, page(number=1, pictures=tuple(read)))
+    assert [(block.heading_path, document.block_text(block)) for block in document.blocks
+            if block.kind is BlockKind.PICTURE] == [
+        (("Un",), "[Image 1, page 1] Ventes de bois"), (("Deux",), "[Image 2, page 1] Ventes de verre")
+    ]
 
 
 def test_a_document_of_scans_alone_is_refused_only_where_ocr_is_off(tmp_path: Path) -> None:
