@@ -135,6 +135,12 @@ class Retriever:
         request = SearchRequest(tenant=query.tenant, collections=query.collections, limit=1)
         return await self._within(search.neighbours(self._database, request, found=chunks, count=1), deadline)
 
+    async def pictures(
+        self, chunks: Sequence[Passage], *, tenant: str, deadline: Deadline
+    ) -> dict[str, tuple[Passage, ...]]:
+        """Return what was read of the pictures beside each chunk, by its id; raise `ServiceError`."""
+        return await self._within(search.pictures(self._database, tenant=tenant, found=chunks), deadline)
+
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
         """Return the documents of the query's collection; raise `ServiceError` where they cannot be read."""
         async def listed() -> list[DocumentTitle]:
@@ -250,9 +256,7 @@ class Retriever:
             return passages, None
         try:
             with stopwatch.measure("search"):
-                beside = await self._within(
-                    search.pictures(self._database, tenant=query.tenant, found=chunks), deadline
-                )
+                beside = await self.pictures(chunks, tenant=query.tenant, deadline=deadline)
         except ServiceError as error:
             telemetry.degradations_total.labels("pictures", error.reason).inc()
             logger.warning("the pictures beside the passages could not be read: %s", error)
