@@ -22,7 +22,7 @@ SCAN_NOISE = 5.0
 CHART_PIXELS = (1120, 560)
 SPEECH_RATE = 16_000
 SPEECH_BITS_PER_SECOND = 16_000
-PAUSE_SECONDS = 1.5
+PAUSE_SECONDS = 3.0
 
 
 def scanned(printed: bytes, *, at: datetime) -> bytes:

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from sourcier.client import Client
+from sourcier.gateway.v1 import place_pb2
 from sourcier.options import SearchModeName
 from tests.fix_stack import RunningStack
 
@@ -63,6 +64,30 @@ async def test_a_passage_is_shown_where_it_stands(handbook: RunningStack, client
     saved = handbook.run("documents", "get", passage.document_id, "--output", str(original))
     assert saved.returncode == 0, saved.stderr
     assert original.read_bytes() == (DEMO / "documents" / entry["source"]).read_bytes()
+
+
+async def test_what_has_no_text_is_cited_by_page_cell_picture_and_minute(
+    handbook: RunningStack, client: Client
+) -> None:
+    async def places(source: str, words: str) -> list[place_pb2.Place]:
+        """Return where the file says the words that answer the demo's question on it."""
+        entry = next(each for each in QUESTIONS["answerable"] if each["source"] == source)
+        found = await client.search(entry["question"], collection=COLLECTION, limit=1)
+        (passage,) = found.passages
+        start = passage.text.index(words)
+        return await client.locate(passage.chunk_id, start=start, end=start + len(words))
+
+    (scan,) = await places("note-de-service-14.pdf", "27 juillet")
+    assert (scan.page.number, len(scan.page.rectangles)) == (1, 1)
+    (cell,) = await places("astreintes.pdf", "85")
+    (box,) = cell.page.rectangles
+    assert cell.page.number == 2
+    assert box.left > cell.page.width * 0.6  # the column of Sundays
+    assert box.width < 40
+    (picture,) = await places("bilan-energie.pdf", "21")
+    assert (picture.page.number, picture.picture) == (2, 1)
+    (minute,) = await places("memo-atelier.ogg", "18 juin")
+    assert 45 <= minute.time.start.seconds <= 70
 
 
 async def test_an_answer_streams_and_cites(handbook: RunningStack, client: Client) -> None:

@@ -100,6 +100,8 @@ def record(passage: answer_pb2.Passage) -> dict[str, Any]:
                                 for each in passage.duplicate_documents],
         "neighbours": [{"chunk_id": each.chunk_id, "chunk_index": each.chunk_index, "page": each.page,
                         "text": each.text} for each in passage.neighbours],
+        "pictures": [{"picture": each.number, "page": each.page, "text": each.text, "chunk_id": each.chunk_id}
+                     for each in passage.pictures],
     }
 
 
@@ -168,6 +170,9 @@ def write(passage: answer_pb2.Passage, *, full: bool) -> None:
     for near in passage.neighbours:
         side = "after" if near.chunk_index > passage.chunk_index else "before"
         click.secho(f"   {side}: " + (printable(near.text) if full else one_line(near.text)), dim=True)
+    for picture in passage.pictures:
+        if picture.chunk_id != passage.chunk_id:
+            click.secho(f"   beside it: {one_line(picture.text)}", dim=True)
     if passage.duplicates:
         click.secho("   the same is said in " + repeated_in(passage), dim=True)
     click.echo()

@@ -996,6 +996,46 @@ class Neighbour(_message.Message):
 Global___Neighbour: _TypeAlias = Neighbour  # noqa: Y015
 
 @_typing.final
+class SourcePicture(_message.Message):
+    """A picture inside a document, to be shown with a passage: `GetPageImage` draws it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    CHUNK_ID_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Its number in the document, from 1: `GetPageImageRequest.picture`."""
+    page: _builtins.int
+    """The page that it stands on, from 1; 0 where the format has no pages."""
+    text: _builtins.str
+    """The beginning of what was read of it: its description, and the letters in it. At most 200 characters."""
+    chunk_id: _builtins.str
+    """The chunk that holds all of what was read of it."""
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[_place_pb2.Place]:
+        """Where it stands in the file."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        page: _builtins.int = ...,
+        text: _builtins.str = ...,
+        chunk_id: _builtins.str = ...,
+        places: _abc.Iterable[_place_pb2.Place] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_id", b"chunk_id", "number", b"number", "page", b"page", "places", b"places", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SourcePicture: _TypeAlias = SourcePicture  # noqa: Y015
+
+@_typing.final
 class Passage(_message.Message):
     """A passage of a document and why it was found."""
 
@@ -1056,6 +1096,7 @@ class Passage(_message.Message):
     PLACES_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
     COLLECTION_FIELD_NUMBER: _builtins.int
+    PICTURES_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """Place in the result, from 1."""
     chunk_id: _builtins.str
@@ -1152,6 +1193,12 @@ class Passage(_message.Message):
     def explanation(self) -> Global___Explanation:
         """Why it is where it is; absent where that was not asked for."""
 
+    @_builtins.property
+    def pictures(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourcePicture]:
+        """The pictures to show with it, by page and height: those of its page, slide or sheet, and in formats without pages
+        those of its section; at most 8. The first is the passage's own where it is what was read of a picture.
+        """
+
     def __init__(
         self,
         *,
@@ -1190,10 +1237,11 @@ class Passage(_message.Message):
         places: _abc.Iterable[_place_pb2.Place] | None = ...,
         explanation: Global___Explanation | None = ...,
         collection: _builtins.str = ...,
+        pictures: _abc.Iterable[Global___SourcePicture] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "explanation", b"explanation", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "rerank_score", b"rerank_score", "similarity", b"similarity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "collection", b"collection", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "places", b"places", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score", "_match_similarity", b"_match_similarity", "_rerank_score", b"_rerank_score", "_similarity", b"_similarity", "category", b"category", "chunk_id", b"chunk_id", "chunk_index", b"chunk_index", "chunk_type", b"chunk_type", "collection", b"collection", "document_id", b"document_id", "documents", b"documents", "duplicate_documents", b"duplicate_documents", "duplicates", b"duplicates", "end_character", b"end_character", "explanation", b"explanation", "faq_entry_id", b"faq_entry_id", "heading_path", b"heading_path", "is_image_chunk", b"is_image_chunk", "keywords", b"keywords", "kind", b"kind", "lexical_score", b"lexical_score", "match_similarity", b"match_similarity", "matched_answer", b"matched_answer", "matched_question", b"matched_question", "metadata", b"metadata", "neighbours", b"neighbours", "page", b"page", "pictures", b"pictures", "places", b"places", "rank", b"rank", "rerank_score", b"rerank_score", "score", b"score", "similarity", b"similarity", "source", b"source", "start_character", b"start_character", "summary", b"summary", "text", b"text", "title", b"title", "token_count", b"token_count", "version_id", b"version_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__lexical_score: _TypeAlias = _typing.Literal["lexical_score"]  # noqa: Y015
     _WhichOneofArgType__lexical_score: _TypeAlias = _typing.Literal["_lexical_score", b"_lexical_score"]  # noqa: Y015

@@ -30,6 +30,8 @@ class RankedPassage:
     """Passages that say the same and were left out, best first, one of each document."""
     neighbours: tuple[Passage, ...] = ()
     """Chunks around the passage that come with it, in the document's order."""
+    pictures: tuple[Passage, ...] = ()
+    """What was read of the pictures beside the passage, in the document's order; not the passage itself."""
 
     @property
     def passage(self) -> Passage:

@@ -136,7 +136,7 @@ async def test_search_writes_json_lines(cli: Command, gateway: FakeGateway) -> N
     assert [each["rank"] for each in found] == [1, 2]
     assert set(found[0]) == {
         "rank", "score", "document_id", "title", "source", "collection", "page", "chunk_id", "chunk_index", "text",
-        "category", "kind", "chunk_type", "duplicates", "duplicate_documents", "neighbours", "places"}
+        "category", "kind", "chunk_type", "duplicates", "duplicate_documents", "neighbours", "pictures", "places"}
     assert gateway.requests[-1].mode == answer_pb2.SEARCH_MODE_LEXICAL
     assert not gateway.requests[-1].explain
     await cli("search", "télétravail", "--explain")

@@ -80,6 +80,8 @@ class Writer:
         vectors: Sequence[bytes] | None = None,
         space_id: str | None = None,
         heading_path: tuple[str, ...] = ("Heading", "Sub-heading"),
+        pages: Sequence[int] = (),
+        place_maps: Sequence[bytes] = (),
         all_there: Callable[[], None] | None = None,
         cut: Cut | None = None,
         parser_version: str = "",
@@ -102,8 +104,9 @@ class Writer:
                 token_count=len(text.split()),
                 vector=vectors[place] if vectors else text_vector(text),
                 token_codes=text.encode()[:8].ljust(8),
-                page=1,
+                page=pages[place] if pages else 1,
                 heading_path=heading_path,
+                place_map=place_maps[place] if place_maps else b"",
             )
             for place, text in enumerate(texts)
         )

@@ -154,6 +154,12 @@ class FakeRetriever(Retriever):
             raise self.error
         return Candidates(list(self.results), EMBEDDING, ())
 
+    async def pictures(
+        self, chunks: Sequence[Passage], *, tenant: str, deadline: Deadline
+    ) -> dict[str, tuple[Passage, ...]]:
+        """Return no picture."""
+        return {}
+
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
         """Return no document."""
         return []

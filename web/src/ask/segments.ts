@@ -1,5 +1,5 @@
 /** The sentences of an answer, its markers, and what the service found out about each. */
-import { type Citation, type Passage, Support } from "../gen/sourcier/gateway/v1/answer_pb";
+import { type Citation, type Passage, type SourcePicture, Support } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { MessageSource } from "../gen/sourcier/gateway/v1/conversation_pb";
 import type { Place } from "../gen/sourcier/gateway/v1/place_pb";
 import { period } from "../i18n";
@@ -28,6 +28,8 @@ export interface Reference {
   headingPath: string[];
   /** Where the file says it. */
   places: Place[];
+  /** The pictures beside the passage; none where the answer was kept. */
+  pictures: SourcePicture[];
   support: Support;
   reason: string;
   sentence: string;
@@ -141,28 +143,31 @@ export function ofCitation(citation: Citation, turn: Turn): Reference {
     marker: citation.marker, tone: toneOf(citation.support), documentId: citation.documentId, versionId: citation.versionId,
     title: citation.title, source: citation.source, page: citation.page, chunkId: citation.chunkId, passage: passage?.text ?? "",
     start: citation.passageStart, end: citation.passageEnd, headingPath: passage?.headingPath ?? [],
-    places: citation.places, support: citation.support,
+    places: citation.places, pictures: passage?.pictures ?? [], support: citation.support,
     reason: citation.reason, faqEntryId: citation.faqEntryId, dateStart: citation.dateStart, dateEnd: citation.dateEnd,
     replacedBy: citation.supersededBy ? citation.supersededByTitle || citation.supersededBy : "",
     sentence: turn.replacement ? "" : unmarked(points.slice(citation.sentenceStart, citation.sentenceEnd).join("")),
   };
 }
 
-function passageOf(citation: Citation, turn: Turn): { text: string; headingPath: string[] } | undefined {
+type Cited = Pick<Passage, "text" | "headingPath" | "pictures">;
+
+function passageOf(citation: Citation, turn: Turn): Cited | undefined {
   for (const passage of turn.passages) {
     if (citation.faqEntryId ? passage.faqEntryId === citation.faqEntryId : passage.chunkId === citation.chunkId) return passage;
     // A citation may rest on a neighbour of a passage.
     const neighbour = passage.neighbours.find((other) => other.chunkId === citation.chunkId);
-    if (neighbour && citation.chunkId) return { text: neighbour.text, headingPath: passage.headingPath };
+    if (neighbour && citation.chunkId) return { text: neighbour.text, headingPath: passage.headingPath, pictures: passage.pictures };
   }
   // An answer that was kept has its passages in its sources.
-  return turn.kept.find((source) => citation.chunkId && source.chunkId === citation.chunkId && source.text);
+  const kept = turn.kept.find((source) => citation.chunkId && source.chunkId === citation.chunkId && source.text);
+  return kept && { text: kept.text, headingPath: kept.headingPath, pictures: [] };
 }
 
 function ofKept(source: MessageSource): Reference {
   return {
     marker: source.marker, tone: "plain", documentId: source.documentId, versionId: source.versionId, title: source.title,
-    source: source.source, page: source.page, chunkId: source.chunkId, passage: source.text, start: 0, end: 0, headingPath: source.headingPath, places: source.places,
+    source: source.source, page: source.page, chunkId: source.chunkId, passage: source.text, start: 0, end: 0, headingPath: source.headingPath, places: source.places, pictures: [],
     support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: source.faqEntryId, ...UNDATED,
   };
 }
@@ -171,7 +176,7 @@ export function ofPassage(passage: Passage): Reference {
   return {
     marker: passage.rank, tone: "plain", documentId: passage.documentId, versionId: passage.versionId, title: passage.title,
     source: passage.source, page: passage.page, chunkId: passage.chunkId, passage: passage.text, start: 0, end: 0,
-    headingPath: passage.headingPath, places: passage.places, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId, ...UNDATED,
+    headingPath: passage.headingPath, places: passage.places, pictures: passage.pictures, support: Support.UNSPECIFIED, reason: "", sentence: "", faqEntryId: passage.faqEntryId, ...UNDATED,
   };
 }
 

@@ -102,7 +102,7 @@ export const english: Words = {
   },
   source: {
     replacedBy: (title) => `Replaced by “${title}”`,
-    title: "Source", image: "picture", imageOf: (text) => `Picture: ${text}`, page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
+    title: "Source", image: "picture", pictures: "Pictures beside the passage", imageOf: (text) => `Picture: ${text}`, page: (page) => `page ${page}`, slide: (slide) => `slide ${slide}`, time: (time) => `at ${time}`,
     lines: (first, last) => first === last ? `line ${first}` : `lines ${first} to ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Text",
     notMarked: "The cited words were not found in this text: nothing is marked.",
     notMarkedPicture: "The cited words were not found on this page: nothing is marked.",

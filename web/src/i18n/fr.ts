@@ -101,7 +101,7 @@ export const french = {
   },
   source: {
     replacedBy: (title: string) => `Remplacé par « ${title} »`,
-    title: "Source", image: "image", imageOf: (text: string) => `Image : ${text}`, page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
+    title: "Source", image: "image", pictures: "Images à côté du passage", imageOf: (text: string) => `Image : ${text}`, page: (page: number | string) => `page ${page}`, slide: (slide: number) => `diapositive ${slide}`, time: (time: string) => `à ${time}`,
     lines: (first: number, last: number) => first === last ? `ligne ${first}` : `lignes ${first} à ${last}`, passage: "Passage", document: "Document", picture: "Page", text: "Texte",
     notMarked: "Les mots cités n’ont pas été retrouvés dans ce texte : rien n’est surligné.",
     notMarkedPicture: "Les mots cités n’ont pas été retrouvés sur cette page : rien n’est surligné.",

@@ -1,38 +1,26 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { knowledge } from "../api/clients";
 import type { Reference } from "../ask/segments";
-import { Marking, type PageImageHeader } from "../gen/sourcier/gateway/v1/knowledge_pb";
+import { Marking } from "../gen/sourcier/gateway/v1/knowledge_pb";
 import { t } from "../i18n";
+import { drawn, type Picture } from "./drawing";
 
 const DPI = 130;
 /** Of a passage, for those who cannot see its picture; the whole of it is told as text. */
 const TOLD_MAX = 300;
 
-interface Picture {
-  header: PageImageHeader;
-  url: string;
-}
-
 /** Draws a page of the version that was read; null where the format has no pages to draw, or the version is gone. */
-async function draw(reference: Reference, page: number, signal: AbortSignal): Promise<Picture | null> {
+function draw(reference: Reference, page: number, signal: AbortSignal): Promise<Picture | null> {
   const rectangles = reference.places.flatMap(({ where }) => (where.case === "page" && where.value.number === page ? where.value.rectangles : []));
-  let header: PageImageHeader | null = null;
-  const pieces: BlobPart[] = [];
   const inside = reference.places.find((place) => place.picture && place.where.case !== "page");
-  const request = inside
+  return drawn(inside
     // A picture inside a file without pages to draw is shown itself.
     ? { documentId: reference.documentId, versionId: reference.versionId, picture: inside.picture }
     : {
       documentId: reference.documentId, versionId: reference.versionId, page, dpi: DPI, rectangles,
       // Without places that were kept the service looks for the text.
       ...(rectangles.length || !reference.chunkId ? {} : { chunkId: reference.chunkId, start: reference.start, end: reference.end }),
-    };
-  for await (const { part } of knowledge.getPageImage(request, { signal })) {
-    if (part.case === "header") header = part.value;
-    else if (part.case === "data") pieces.push(new Uint8Array(part.value));
-  }
-  return header && { header, url: URL.createObjectURL(new Blob(pieces, { type: "image/png" })) };
+    }, signal);
 }
 
 /** The page as it looks, its cited words marked. Calls `onNone` where there is no picture to be had. */

@@ -13,6 +13,7 @@ import { type DocumentText, MORE, pagesOf, readText, widened, type Window, windo
 import { mark } from "./marking";
 import { PagePicture } from "./PagePicture";
 import { placesNamed } from "./places";
+import { Pictures } from "./Pictures";
 import { closeSource, type Opened } from "./state";
 
 type Change = "unknown" | "same" | "newer" | "gone";
@@ -61,6 +62,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
         {reference.faqEntryId && <p class="hint">{words.source.faq}</p>}
         {reference.passage && (change.value === "newer" || change.value === "gone" || !reference.documentId) && <AsRead reference={reference} />}
+        {there && <Pictures reference={reference} />}
         {there && pictured.value && (
           <div class="tabs" role="tablist" aria-label={words.source.document}>
             {(["picture", "text"] as const).map((each) => (

@@ -22,6 +22,9 @@ from sourcier.services.gateway.retrieval.explained.why_not import WhyNot
 from sourcier.services.index.search.holding import Place
 from sourcier.services.index.search.passages import Passage
 
+PICTURES_MAX = 8
+PICTURE_TEXT_CHARACTERS = 200
+
 _OUTCOMES = {
     Outcome.ANSWERED: answer_pb2.ANSWER_OUTCOME_ANSWERED,
     Outcome.TRUNCATED: answer_pb2.ANSWER_OUTCOME_TRUNCATED,
@@ -270,8 +273,30 @@ def _passage(rank: int, ranked: RankedPassage) -> answer_pb2.Passage:
             )
             for each in ranked.neighbours
         ],
-        places=passage_places(passage), **unit_fields(found.unit), **_validated_fields(passage),
+        places=passage_places(passage), pictures=_pictures(ranked), **unit_fields(found.unit),
+        **_validated_fields(passage),
     )
+
+
+def _pictures(ranked: RankedPassage) -> list[answer_pb2.SourcePicture]:
+    """Return the pictures to show with a passage, by page and height; its own first."""
+    beside = sorted(map(_picture, ranked.pictures), key=_height)
+    own = [_picture(ranked.passage)] if ranked.passage.is_image_chunk else []
+    return [each for each in (*own, *beside) if each.number][:PICTURES_MAX]
+
+
+def _picture(passage: Passage) -> answer_pb2.SourcePicture:
+    places = passage_places(passage)
+    number = next((place.picture for place in places if place.picture), 0)
+    return answer_pb2.SourcePicture(
+        number=number, page=passage.page, text=passage.text[:PICTURE_TEXT_CHARACTERS], chunk_id=passage.chunk_id,
+        places=places,
+    )
+
+
+def _height(picture: answer_pb2.SourcePicture) -> tuple[int, float, int]:
+    tops = (box.top for place in picture.places for box in place.page.rectangles)
+    return picture.page, next(tops, 0.0), picture.number
 
 
 def _validated_fields(passage: Passage) -> dict[str, Any]:

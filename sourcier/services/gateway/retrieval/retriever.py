@@ -104,7 +104,10 @@ class Retriever:
         if found.embedding is not None:
             stopwatch.add("embed", coming.seconds)
         passages, alone = await self._with_neighbours(query, found, stopwatch=stopwatch, deadline=deadline)
-        degradations = tuple(each for each in (degradation, *found.degradations, alone) if each is not None)
+        passages, unillustrated = await self._with_pictures(query, passages, stopwatch=stopwatch, deadline=deadline)
+        degradations = tuple(
+            each for each in (degradation, *found.degradations, alone, unillustrated) if each is not None
+        )
         if searched:  # else whoever answers counts them
             stopwatch.count()
         return replace(
@@ -131,6 +134,12 @@ class Retriever:
         ]
         request = SearchRequest(tenant=query.tenant, collections=query.collections, limit=1)
         return await self._within(search.neighbours(self._database, request, found=chunks, count=1), deadline)
+
+    async def pictures(
+        self, chunks: Sequence[Passage], *, tenant: str, deadline: Deadline
+    ) -> dict[str, tuple[Passage, ...]]:
+        """Return what was read of the pictures beside each chunk, by its id; raise `ServiceError`."""
+        return await self._within(search.pictures(self._database, tenant=tenant, found=chunks), deadline)
 
     async def titles(self, query: Query, *, deadline: Deadline) -> list[DocumentTitle]:
         """Return the documents of the query's collection; raise `ServiceError` where they cannot be read."""
@@ -237,6 +246,26 @@ class Retriever:
             logger.warning("the chunks around the passages could not be read: %s", error)
             return found.passages, Degradation("neighbours", f"{error.message}; the passages stand alone")
         return with_neighbours(found.passages, around, tokens_max=query.neighbour_tokens), None
+
+    async def _with_pictures(
+        self, query: Query, passages: tuple[RankedPassage, ...], *, stopwatch: Stopwatch, deadline: Deadline
+    ) -> tuple[tuple[RankedPassage, ...], Degradation | None]:
+        """Return the passages with the pictures beside them; without, visibly, where those cannot be read."""
+        chunks = [ranked.passage for ranked in passages if ranked.passage.document_id]
+        if not chunks:
+            return passages, None
+        try:
+            with stopwatch.measure("search"):
+                beside = await self.pictures(chunks, tenant=query.tenant, deadline=deadline)
+        except ServiceError as error:
+            telemetry.degradations_total.labels("pictures", error.reason).inc()
+            logger.warning("the pictures beside the passages could not be read: %s", error)
+            return passages, Degradation("pictures", f"{error.message}; the passages come without their pictures")
+        if not beside:
+            return passages, None
+        return tuple(
+            replace(ranked, pictures=beside.get(ranked.passage.chunk_id, ())) for ranked in passages
+        ), None
 
     async def retrieve(
         self, query: Query, coming: ComingEmbedding, *, stopwatch: Stopwatch, deadline: Deadline

@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from sourcier.services.chassis.postgres.database import Connection
+from sourcier.services.index.places.encoding import PICTURES_VERSION
 
 PREVIEW_CHARACTERS = 200
 
@@ -94,8 +95,9 @@ class Passage:
 
     @property
     def is_image_chunk(self) -> bool:
-        """Return whether the passage describes an image."""
-        return self.kind == "image"
+        """Return whether the passage was read from a picture, here or in the vector index that it was imported from."""
+        # Passages of pictures have nothing but their picture in their map; maps with one begin with that number.
+        return self.kind == "image" or self.place_map[:1] == bytes([PICTURES_VERSION])
 
 
 async def get_passages(

@@ -25,7 +25,7 @@ from sourcier.services.index.search.holding import (
     read_unread,
 )
 from sourcier.services.index.search.lexical import search_lexical
-from sourcier.services.index.search.neighbours import neighbours_of
+from sourcier.services.index.search.neighbours import neighbours_of, pictures_beside
 from sourcier.services.index.search.passages import Passage, get_passages
 from sourcier.services.index.search.question_terms import AskedWords, Sought
 from sourcier.services.index.search.scope import Scope, find_scope, find_space
@@ -247,6 +247,12 @@ async def neighbours(
             connection, tenant=request.tenant, passages=found, count=count,
             vectors_table=None if scope is None else scope.vectors_table,
         )
+
+
+async def pictures(database: Database, *, tenant: str, found: Sequence[Passage]) -> dict[str, tuple[Passage, ...]]:
+    """Return the passages that were read from pictures beside passages, by their chunk ids."""
+    async with database.transaction(tenant=tenant, read_only=True) as connection:
+        return await pictures_beside(connection, tenant=tenant, passages=found)
 
 
 async def passages(database: Database, *, tenant: str, chunk_ids: Sequence[str]) -> list[Passage]:

@@ -17,6 +17,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
     RecognisedPage,
     RecognisedPicture,
     RecognisedWord,
+    in_rows,
 )
 from sourcier.services.ingest.recognising.detection import Corners, Detector, Extent, Pixels, cut_out
 from sourcier.services.ingest.recognising.ligatures import mended
@@ -88,9 +89,7 @@ class Recogniser:
                 pictures.append(RecognisedPicture(part.box, "", 0.0, part.fingerprint))
                 continue
             read = self.recognise(DrawnPage(pixels, part.box.width, part.box.height), number)
-            lines = sorted(read.lines, key=lambda line: (round(line.box.bottom / 4), line.box.left))
-            text = "\n".join(line.text for line in lines)
-            pictures.append(RecognisedPicture(part.box, text, read.confidence, part.fingerprint))
+            pictures.append(RecognisedPicture(part.box, in_rows(read.lines), read.confidence, part.fingerprint))
         return RecognisedPage(number, page.width, page.height, pictures=tuple(pictures))
 
     def _upright(self, pixels: Pixels) -> _Upright:

@@ -17,6 +17,8 @@ from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.api.retrieval_options import RetrievalOptions, RetrievalPlanner
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.index.collections import collections
+from sourcier.services.index.places import encoding
+from sourcier.services.index.places.place_map import Frame, Kind, PlaceMap, Stretch
 from sourcier.services.index.search import dense
 from sourcier.services.index.search.settings import RetrievalSettings
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
@@ -169,6 +171,35 @@ async def test_neighbours_are_read_with_a_passage_and_cited_by_their_own_place(d
     # Nine tokens afford the nearest chunk that fits, on either side.
     assert sum(each.token_count for each in found.neighbours) <= 9
     assert found.neighbours
+
+
+async def test_the_pictures_of_its_page_come_with_a_passage_and_are_told_by_their_numbers(database: Database) -> None:
+    def picture(page: int, number: int, top: int) -> bytes:
+        frame = Frame(Kind.PAGE, page, "", 5950, 8420, picture=number)
+        return encoding.encode(PlaceMap((frame,), (Stretch(0, 30, 0, 500, top, 3000, top + 900),)))
+
+    writer = Writer(database)
+    accepted = await writer.accept("telework.pdf", "telework")
+    upper, lower, other = (f"[Image {n}] Diagramme {n} des bureaux occupés." for n in (2, 1, 3))
+    await writer.stage(
+        accepted.version, [TELEWORK, lower, upper, other], title="Télétravail", pages=[2, 2, 2, 3],
+        place_maps=[b"", picture(2, 1, 5000), picture(2, 2, 100), picture(3, 3, 100)],
+    )
+    await writer.refresh()
+    async with gateway(database, Scenario()) as served:
+        found = {each.text: each for each in (await served.search(QUESTION, limit=4)).passages}
+        events, error = await served.ask(QUESTION, passages=1)
+    assert error is None
+    text = found[TELEWORK]
+    assert not text.is_image_chunk
+    # By their height on the page; of another page none.
+    assert [(each.number, each.page, each.text) for each in text.pictures] == [(2, 2, upper), (1, 2, lower)]
+    assert [each.chunk_id for each in text.pictures] == [found[upper].chunk_id, found[lower].chunk_id]
+    assert text.pictures[0].places[0].page.rectangles[0].top == 10.0
+    assert found[lower].is_image_chunk
+    assert [each.number for each in found[lower].pictures] == [1, 2]  # its own first
+    assert [each.number for each in found[other].pictures] == [3]
+    assert [each.number for each in passages_of(events)[0].pictures] == [2, 1]
 
 
 async def test_a_category_that_the_question_names_narrows_the_search(handbook: Database) -> None:

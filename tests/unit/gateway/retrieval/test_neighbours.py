@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from sourcier.services.chassis.errors import Unavailable
+from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.gateway.events import Citation, Quoted, RankedPassage, Token, Withheld
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.retrieval.neighbours import join, located, with_neighbours
 from sourcier.services.index.search.passages import Passage
-from tests.unit.gateway.fix_gateway_domain import result
+from tests.unit.gateway.fix_gateway_domain import FakeRetriever, query, result
 
 TEXTS = ("Le premier point est traité ici.", "Le deuxième point suit aussitôt.", "Le troisième point ferme la liste.")
 
@@ -98,3 +101,17 @@ def test_a_passage_alone_is_left_as_it_is() -> None:
     assert joined.passage == alone.passage
     citation = Citation(1, joined.passage, False, Finding.SUPPORTED, 0.6, passage_span=(0, 3))
     assert located(citation, [joined]) == citation
+
+
+async def test_passages_come_without_pictures_visibly_where_those_cannot_be_read() -> None:
+    class Failing(FakeRetriever):
+        async def pictures(
+            self, chunks: Sequence[Passage], *, tenant: str, deadline: Deadline
+        ) -> dict[str, tuple[Passage, ...]]:
+            raise Unavailable("the database cannot be reached")
+
+    found = await Failing().find(query(), deadline=Deadline.after(30))
+    assert [each.pictures for each in found.passages] == [(), ()]
+    assert [(each.stage, each.reason) for each in found.degradations] == [
+        ("pictures", "the database cannot be reached; the passages come without their pictures")
+    ]

@@ -26,6 +26,7 @@ from sourcier.services.ingest.parsing.scans.recognised import (
     RecognisedPage,
     RecognisedPicture,
     RecognisedWord,
+    in_rows,
 )
 from sourcier.services.ingest.parsing.scans.words import even_sizes, words_of
 from sourcier.services.ingest.parsing.source import Source
@@ -131,7 +132,7 @@ def test_small_and_narrow_pictures_are_decoration(width: int, height: int, conte
     assert ParsingLimits().is_content(width, height) is content
 
 
-def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> None:
+def test_what_pictures_say_stands_after_their_text_and_once(tmp_path: Path) -> None:
     text = ["Une phrase de texte ordinaire dans le corps de la page."] * 6
     logo, chart, noise = (Image.new("L", (200, 200), shade) for shade in (10, 20, 30))
     path = write_pdf(tmp_path / "a.pdf", [
@@ -158,6 +159,24 @@ def test_what_pictures_say_stands_after_their_page_and_once(tmp_path: Path) -> N
     assert document.places.places(at, at + 6) == (
         PagePlace(2, "", WIDTH, HEIGHT, (Rectangle(200, 400, 100, 100),), picture=3),
     )
+
+
+def test_a_picture_belongs_to_the_section_that_it_stands_in(tmp_path: Path) -> None:
+    text = ["Une phrase de texte ordinaire dans le corps de la page."] * 3
+    charts = [Image.new("L", (200, 200), shade) for shade in (10, 20)]
+    path = write_pdf(tmp_path / "a.pdf", [
+        PageMaker().text(50, 60, "Un", size=18).lines(50, 80, text).image(50, 130, 150, 230, charts[0])
+        .text(50, 270, "Deux", size=18).lines(50, 290, text).image(50, 340, 150, 440, charts[1]),
+    ])
+    read = [
+        RecognisedPicture(Box(1, 1, 9, 9), said, 0.9, fingerprint)
+        for said, fingerprint in zip(("Ventes de bois", "Ventes de verre"), fingerprints(path), strict=True)
+    ]
+    document = read_with(path, page(number=1, pictures=tuple(read)))
+    assert [(block.heading_path, document.block_text(block)) for block in document.blocks
+            if block.kind is BlockKind.PICTURE] == [
+        (("Un",), "[Image 1, page 1] Ventes de bois"), (("Deux",), "[Image 2, page 1] Ventes de verre")
+    ]
 
 
 def test_a_document_of_scans_alone_is_refused_only_where_ocr_is_off(tmp_path: Path) -> None:
@@ -327,3 +346,19 @@ def test_a_picture_that_is_cut_short_is_an_error_of_its_own(tmp_path: Path, name
 def test_a_scanned_pdf_of_tests_has_no_text(tmp_path: Path) -> None:
     path = scan_pdf(tmp_path / "a.pdf", [Image.new("L", (500, 700), 255)] * 2)
     assert parse(Source(path, "a.pdf", ocr=True)).scanned == (1, 2)
+
+
+def test_a_diagrams_labels_stand_before_their_figures_on_lines_of_their_own() -> None:
+    # Labels and figures are never at quite one height; a row's first sign may be the right one.
+    read = [
+        line(text, left, baseline) for text, left, baseline in (
+            ("412 MWh", 200, 29.2), ("Angers", 10, 30), ("96 MWh", 90, 61.5), ("Nantes", 10, 60.4), ("38 MWh", 50, 91),
+            ("Lyon", 10, 92.6), ("Consommation", 10, 10),
+        )
+    ]
+    assert in_rows(read) == "Consommation\nAngers 412 MWh\nNantes 96 MWh\nLyon 38 MWh"
+
+
+def test_rows_of_letters_that_climb_stay_rows() -> None:
+    steps = [line(text, 60 * at, 30 - 4 * at) for at, text in enumerate(("un", "deux", "trois", "quatre"))]
+    assert in_rows(steps).splitlines()[-1] == "un deux"

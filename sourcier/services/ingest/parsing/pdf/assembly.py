@@ -37,7 +37,7 @@ Part = Paragraph | Table
 def append_pages(
     pages: Sequence[Page], builder: DocumentBuilder, *, pictures: Mapping[int, Sequence[ReadPicture]] = _NO_PICTURES
 ) -> None:
-    """Lay the pages out and add their blocks, what was read of a page's pictures after its text."""
+    """Lay the pages out and add their blocks, what was read of a picture after the text of its section on the page."""
     for page in pages:
         builder.add_page(PageFrame(page.number, page.width, page.height, page.turned, page.label))
     vocabulary = frozenset(word for page in pages for word in _vocabulary(page.words))
@@ -54,15 +54,30 @@ def append_pages(
     _join_pages(laid)
     said: set[str] = set()
     for page, parts in zip(pages, laid, strict=True):
+        frame = PageFrame(page.number, page.width, page.height, page.turned, page.label)
+        waiting = list(pictures.get(page.number, ()))
         for part in parts:
+            above = [each for each in waiting if _stands_above(each, part)]
+            for picture in above:
+                append_picture(picture, frame, builder)
+            waiting = [each for each in waiting if each not in above]
             _append(part, vocabulary, builder)
         for text in (*page.asides, *page.remarks):
             # A watermark is on every page.
             if text not in said:
                 said.add(text)
                 builder.add(BlockKind.PARAGRAPH, text, page=page.number)
-        for picture in pictures.get(page.number, ()):
-            append_picture(picture, PageFrame(page.number, page.width, page.height, page.turned, page.label), builder)
+        for picture in waiting:
+            append_picture(picture, frame, builder)
+
+
+def _stands_above(picture: ReadPicture, part: Part) -> bool:
+    """Tell whether a part begins a section below a picture, which then belongs to the one before; in its own column."""
+    if isinstance(part, Table) or not part.level or not part.words:
+        return False
+    box, first = picture.picture.box, part.words[0]
+    right = max(word.right for word in part.words)
+    return box.bottom <= first.baseline and first.left < box.right and right > box.left
 
 
 def _without_running(pages: Sequence[Page], lines: list[list[Line]], builder: DocumentBuilder) -> list[list[Line]]:

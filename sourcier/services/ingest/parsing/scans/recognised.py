@@ -6,7 +6,7 @@ worker that takes over reads no page again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -134,3 +134,19 @@ def recognised_pages(folder: Path) -> Iterator[RecognisedPage]:
 
 def _rounded(lengths: tuple[float, ...]) -> list[float]:
     return [round(length, 2) for length in lengths]
+
+
+def in_rows(lines: Iterable[RecognisedLine]) -> str:
+    """Return what stands in a picture, row by row: a diagram's label and its figure are one line."""
+    rows: list[list[RecognisedLine]] = []
+    for line in sorted(lines, key=lambda each: each.box.top + each.box.bottom):
+        # Compared with the first of the row: rows that climb slowly would else become one.
+        first = rows[-1][0].box if rows else line.box
+        apart = abs(line.box.top + line.box.bottom - first.top - first.bottom)
+        if rows and apart < min(line.box.height, first.height):
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return "\n".join(
+        " ".join(line.text for line in sorted(row, key=lambda each: each.box.left)) for row in rows
+    )
