@@ -1,0 +1,185 @@
+"""What a token, rights and the page cost, beside the same without; and what one busy tenant costs the others."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from bench.doors import page
+from bench.doors.gateways import Door, beside
+from bench.doors.issuer import AUDIENCE, issuing
+from bench.environment import running_stack
+from bench.ingestion.ingestion import load
+from bench.measuring import Table, interleave, percentile
+from bench.texts import questions, sheets
+from sourcier.client import Client
+from sourcier.gateway.v1 import access_pb2, answer_pb2
+
+TOKEN_MS_MAX, RIGHTS_RATIO_MAX, PAGE_MEGABYTES_MAX, USABLE_MS_MAX, PAGE_KILOBYTES_MAX = 0.5, 1.2, 120.0, 1000.0, 150.0
+NEIGHBOURS_RATIO_MAX = 1.5
+OPEN, TOKEN = "no accounts", "a JWT, a reader with grants"
+GROUPS, COLLECTIONS = 20, 30
+"""Of the person who asks, and what is granted to them beside what is searched."""
+TENANTS, LOAD = 6, 20
+"""Those who ask at once, one of whom then asks so many times as often."""
+SECONDS = 60.0
+
+
+async def run(*, quick: bool) -> list[Table]:
+    """Ask two gateways of the same program and data, in turn; then the page, and the tenants."""
+    files, _ = sheets()
+    asked = itertools.cycle(questions(2_000))
+    async with (
+        running_stack(SOURCIER_STACK_SERVICES="ingest,embed,rerank,gateway,web") as addresses, issuing() as issuer,
+        Client(addresses["SOURCIER_GATEWAY_URL"]) as client, AsyncExitStack() as opened,
+    ):
+        await load(client, files[:4] if quick else files, collection="default")
+        groups = [f"group-{number}" for number in range(GROUPS)]
+        await _grant(client, groups)
+        metadata = (("authorization", f"Bearer {issuer.token(subject='somebody', groups=groups)}"),)
+        doors = {
+            OPEN: await opened.enter_async_context(beside(addresses)),
+            TOKEN: await opened.enter_async_context(beside(
+                addresses, metadata=metadata, SOURCIER_GATEWAY_OIDC_ISSUER=issuer.url,
+                SOURCIER_GATEWAY_OIDC_AUDIENCE=AUDIENCE,
+            )),
+        }
+        tables = [
+            *await _calls(doors, rounds=5 if quick else 30, each=50 if quick else 200),
+            await _searches(doors, asked, rounds=2 if quick else 12, each=15 if quick else 40),
+            *await _page(addresses, rounds=2 if quick else 8),
+        ]
+        tables.append(await _neighbours(addresses, files, asked, rounds=1 if quick else 5, seconds=8 if quick else 20))
+    return tables
+
+
+async def _grant(client: Client, groups: list[str]) -> None:
+    await client.add_grant("group:group-0", collection="default", right="read")
+    for number in range(COLLECTIONS):
+        await client.create_collection(f"granted-{number}")
+        await client.add_grant(f"group:{groups[number % len(groups)]}", collection=f"granted-{number}", right="read")
+
+
+async def _calls(doors: Mapping[str, Door], *, rounds: int, each: int) -> list[Table]:
+    """Time the smallest call, with a token that is verified each time and without."""
+    calls = Table("the smallest call", "ms", higher_is_better=False)
+    added = Table("what a token adds to a call", "ms", higher_is_better=False)
+
+    async def of(door: Door) -> float:
+        taken = []
+        for _ in range(each):
+            started = time.perf_counter()
+            await door.access.WhoAmI(access_pb2.WhoAmIRequest(), metadata=door.metadata, timeout=SECONDS)
+            taken.append(1000 * (time.perf_counter() - started))
+        return percentile(taken, 0.5)
+
+    await interleave(calls, {name: partial(of, door) for name, door in doors.items()}, rounds=rounds)
+    for with_token, without in zip(calls.samples[TOKEN], calls.samples[OPEN], strict=True):
+        added.add("JWT, RS256", with_token - without)
+    calls.notes[OPEN] = f"each sample the median of {each} calls"
+    added.limit("JWT, RS256", at_most=TOKEN_MS_MAX)
+    return [calls, added]
+
+
+async def _searches(doors: Mapping[str, Door], asked: Iterator[str], *, rounds: int, each: int) -> Table:
+    """Time searches of the same collection, by who sees all and by who sees what is granted."""
+    table = Table("Search, p95 of a round", "ms", higher_is_better=False)
+
+    async def of(door: Door) -> float:
+        taken = []
+        for _ in range(each):
+            request = answer_pb2.SearchRequest(question=next(asked))  # another one each time: it is embedded
+            started = time.perf_counter()
+            found = await door.answers.Search(request, metadata=door.metadata, timeout=SECONDS)
+            taken.append(1000 * (time.perf_counter() - started))
+            if not found.passages:
+                raise RuntimeError(f"{request.question!r} found nothing")
+        return percentile(taken, 0.95)
+
+    await interleave(table, {name: partial(of, door) for name, door in doors.items()}, rounds=rounds)
+    table.notes[TOKEN] = f"{GROUPS} groups, {COLLECTIONS + 1} grants; {each} questions a round"
+    table.ratio(TOKEN, OPEN, target=RIGHTS_RATIO_MAX)
+    return table
+
+
+async def _page(addresses: Mapping[str, str], *, rounds: int) -> list[Table]:
+    """Open the page, call what it calls, and weigh its process."""
+    memory = Table("the page's process, after use", "MB", higher_is_better=False)
+    url = f"http://{addresses['SOURCIER_WEB_HTTP_LISTEN']}"
+    tables = [memory]
+    if page.there():
+        usable = Table("the page, until a question can be written", "ms", higher_is_better=False)
+        weight = Table("the page, sent until then", "kB", higher_is_better=False)
+        for milliseconds, sent in (await asyncio.to_thread(page.visits, url, rounds=rounds + 1))[1:]:
+            usable.add("first visit", milliseconds)
+            weight.add("first visit", sent / 1000)
+        usable.limit("first visit", at_most=USABLE_MS_MAX)
+        weight.limit("first visit", at_most=PAGE_KILOBYTES_MAX)
+        tables += [usable, weight]
+    async with httpx.AsyncClient(base_url=url, timeout=SECONDS) as client:
+        for _ in range(100):
+            for method in ("KnowledgeService/ListCollections", "ConversationService/ListConversations"):
+                (await client.post(f"/sourcier.gateway.v1.{method}", json={})).raise_for_status()
+        (await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers={
+            "accept": "application/json, text/event-stream"
+        })).raise_for_status()
+    state = json.loads((Path(addresses["SOURCIER_DATA_DIR"]) / "stack.json").read_text())
+    for process in psutil.Process(state["pid"]).children(recursive=True):
+        if "sourcier.services.web" in " ".join(process.cmdline()):
+            memory.add("RSS", process.memory_info().rss / 1e6)
+            memory.add("PSS", process.memory_full_info().pss / 1e6)
+    memory.limit("RSS", at_most=PAGE_MEGABYTES_MAX)
+    return tables
+
+
+async def _neighbours(
+    addresses: Mapping[str, str], files: list[Path], asked: Iterator[str], *, rounds: int, seconds: float
+) -> Table:
+    """Time the searches of tenants that ask once a second each, without and with one that asks 20 times as often."""
+    table = Table("Search of the others, p95 of a round", "ms", higher_is_better=False)
+    async with AsyncExitStack() as opened:
+        clients = [
+            await opened.enter_async_context(Client(addresses["SOURCIER_GATEWAY_URL"], tenant=f"tenant-{number}"))
+            for number in range(TENANTS)
+        ]
+        for client in clients:
+            await load(client, files[:2], collection="default")
+
+        async def ask(client: Client, taken: list[float]) -> None:
+            started = time.perf_counter()
+            await client.search(next(asked))
+            taken.append(1000 * (time.perf_counter() - started))
+
+        async def of(busy: int) -> float:
+            others, own = list[float](), list[float]()
+            async with asyncio.TaskGroup() as group:
+                ends_at = time.monotonic() + seconds
+                rates = [(clients[0], busy, own), *((client, 1, others) for client in clients[1:])]
+                for client, rate, taken in rates:
+                    group.create_task(_paced(partial(ask, client, taken), rate, ends_at))
+            return percentile(others, 0.95)
+
+        await interleave(table, {
+            "all ask once a second": partial(of, 1), f"one asks {LOAD} times a second": partial(of, LOAD),
+        }, rounds=rounds)
+    table.ratio(f"one asks {LOAD} times a second", "all ask once a second", target=NEIGHBOURS_RATIO_MAX)
+    table.notes["all ask once a second"] = f"{TENANTS} tenants, {seconds:g} s a round"
+    return table
+
+
+async def _paced(ask: Callable[[], Coroutine[Any, Any, None]], rate: int, ends_at: float) -> None:
+    """Ask so many times a second, whether the answers have come or not."""
+    async with asyncio.TaskGroup() as group:
+        while time.monotonic() < ends_at:
+            group.create_task(ask())
+            await asyncio.sleep(1 / rate)
