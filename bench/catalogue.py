@@ -96,8 +96,12 @@ BENCHMARKS = {
     ),
     "doors": Benchmark(
         module="bench.doors.costs", page="doors",
-        about="what a token, rights and the page cost, and a busy tenant the others",
-        environments=("dev", "export", "web"), quick_seconds=60, seconds=600,
+        about="what a token, rights and the page cost",
+        environments=("dev", "export", "web"), quick_seconds=30, seconds=300,
+    ),
+    "neighbours": Benchmark(
+        module="bench.doors.neighbours", page="doors", about="what a tenant that asks much costs the others",
+        environments=("export",), quick_seconds=35, seconds=450,
     ),
     "startup": Benchmark(
         module="bench.startup", about="until the stack is ready, what it takes idle, and until a command answers",

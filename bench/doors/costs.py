@@ -1,4 +1,4 @@
-"""What a token, rights and the page cost, beside the same without; and what one busy tenant costs the others."""
+"""What a token, rights and the page cost, beside the same without."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -26,17 +25,14 @@ from sourcier.client import Client
 from sourcier.gateway.v1 import access_pb2, answer_pb2
 
 TOKEN_MS_MAX, RIGHTS_RATIO_MAX, PAGE_MEGABYTES_MAX, USABLE_MS_MAX, PAGE_KILOBYTES_MAX = 0.5, 1.2, 120.0, 1000.0, 150.0
-NEIGHBOURS_RATIO_MAX = 1.5
 OPEN, TOKEN = "no accounts", "a JWT, a reader with grants"
 GROUPS, COLLECTIONS = 20, 30
 """Of the person who asks, and what is granted to them beside what is searched."""
-TENANTS, LOAD = 6, 20
-"""Those who ask at once, one of whom then asks so many times as often."""
 SECONDS = 60.0
 
 
 async def run(*, quick: bool) -> list[Table]:
-    """Ask two gateways of the same program and data, in turn; then the page, and the tenants."""
+    """Ask two gateways of the same program and data, in turn; then the page."""
     files, _ = sheets()
     asked = itertools.cycle(questions(2_000))
     async with (
@@ -54,13 +50,11 @@ async def run(*, quick: bool) -> list[Table]:
                 SOURCIER_GATEWAY_OIDC_AUDIENCE=AUDIENCE,
             )),
         }
-        tables = [
+        return [
             *await _calls(doors, rounds=5 if quick else 30, each=50 if quick else 200),
             await _searches(doors, asked, rounds=2 if quick else 12, each=15 if quick else 40),
             *await _page(addresses, rounds=2 if quick else 8),
         ]
-        tables.append(await _neighbours(addresses, files, asked, rounds=1 if quick else 5, seconds=8 if quick else 20))
-    return tables
 
 
 async def _grant(client: Client, groups: list[str]) -> None:
@@ -140,46 +134,3 @@ async def _page(addresses: Mapping[str, str], *, rounds: int) -> list[Table]:
             memory.add("PSS", process.memory_full_info().pss / 1e6)
     memory.limit("RSS", at_most=PAGE_MEGABYTES_MAX)
     return tables
-
-
-async def _neighbours(
-    addresses: Mapping[str, str], files: list[Path], asked: Iterator[str], *, rounds: int, seconds: float
-) -> Table:
-    """Time the searches of tenants that ask once a second each, without and with one that asks 20 times as often."""
-    table = Table("Search of the others, p95 of a round", "ms", higher_is_better=False)
-    async with AsyncExitStack() as opened:
-        clients = [
-            await opened.enter_async_context(Client(addresses["SOURCIER_GATEWAY_URL"], tenant=f"tenant-{number}"))
-            for number in range(TENANTS)
-        ]
-        for client in clients:
-            await load(client, files[:2], collection="default")
-
-        async def ask(client: Client, taken: list[float]) -> None:
-            started = time.perf_counter()
-            await client.search(next(asked))
-            taken.append(1000 * (time.perf_counter() - started))
-
-        async def of(busy: int) -> float:
-            others, own = list[float](), list[float]()
-            async with asyncio.TaskGroup() as group:
-                ends_at = time.monotonic() + seconds
-                rates = [(clients[0], busy, own), *((client, 1, others) for client in clients[1:])]
-                for client, rate, taken in rates:
-                    group.create_task(_paced(partial(ask, client, taken), rate, ends_at))
-            return percentile(others, 0.95)
-
-        await interleave(table, {
-            "all ask once a second": partial(of, 1), f"one asks {LOAD} times a second": partial(of, LOAD),
-        }, rounds=rounds)
-    table.ratio(f"one asks {LOAD} times a second", "all ask once a second", target=NEIGHBOURS_RATIO_MAX)
-    table.notes["all ask once a second"] = f"{TENANTS} tenants, {seconds:g} s a round"
-    return table
-
-
-async def _paced(ask: Callable[[], Coroutine[Any, Any, None]], rate: int, ends_at: float) -> None:
-    """Ask so many times a second, whether the answers have come or not."""
-    async with asyncio.TaskGroup() as group:
-        while time.monotonic() < ends_at:
-            group.create_task(ask())
-            await asyncio.sleep(1 / rate)
