@@ -94,6 +94,15 @@ BENCHMARKS = {
         module="bench.search.direct", about="answers from an agent's FAQ, without a language model", page="answers",
         environments=("export",), quick_seconds=16, seconds=210,
     ),
+    "doors": Benchmark(
+        module="bench.doors.costs", page="doors",
+        about="what a token, rights and the page cost",
+        environments=("dev", "export", "web"), quick_seconds=30, seconds=300,
+    ),
+    "neighbours": Benchmark(
+        module="bench.doors.neighbours", page="doors", about="what a tenant that asks much costs the others",
+        environments=("export",), quick_seconds=35, seconds=450,
+    ),
     "startup": Benchmark(
         module="bench.startup", about="until the stack is ready, what it takes idle, and until a command answers",
         page="startup", environments=("export",), quick_seconds=25,

@@ -15,7 +15,7 @@ from pathlib import Path
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.installation import own_environment
-from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.channels import Identity, open_channel
 from sourcier.services.stack import statefile
 
 SERVICES = "ingest,embed,rerank,gateway"
@@ -106,7 +106,7 @@ async def _describe(data_dir: Path) -> System:
     if status is None or not status.gateway:
         raise StackFailed(f"the stack on {data_dir} has no gateway")
     token = status.environment.get(TOKEN, "")
-    async with open_channel(status.environment["SOURCIER_EMBED_URL"], token=token) as channel:
+    async with open_channel(status.environment["SOURCIER_EMBED_URL"], identity=Identity(token=token)) as channel:
         described = await embed_pb2_grpc.EmbedServiceStub(channel).Describe(
             embed_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )
@@ -119,7 +119,7 @@ async def _describe(data_dir: Path) -> System:
 async def _language_model(address: str, *, token: str) -> str:
     if address in ("", NO_MODEL):
         return ""
-    async with open_channel(address, token=token) as channel:
+    async with open_channel(address, identity=Identity(token=token)) as channel:
         response = await generate_pb2_grpc.GenerateServiceStub(channel).Describe(
             generate_pb2.DescribeRequest(), timeout=DESCRIBE_SECONDS_MAX
         )

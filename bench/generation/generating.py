@@ -46,7 +46,8 @@ async def _measure_pair(table: Table, prompts: Sequence[str], *, rounds: int) ->
             opened, running_stack(SOURCIER_STACK_SERVICES="generate", SOURCIER_GENERATE_MODEL=MODEL), vllm(MODEL),
         )
         channel = channels.open_channel(
-            addresses["SOURCIER_GENERATE_URL"], token=addresses["SOURCIER_INTERNAL_TOKEN"]
+            addresses["SOURCIER_GENERATE_URL"],
+            identity=channels.Identity(token=addresses["SOURCIER_INTERNAL_TOKEN"]),
         )
         stub = generate_pb2_grpc.GenerateServiceStub(channel)
         texts_of: dict[str, str] = {}

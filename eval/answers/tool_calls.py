@@ -31,7 +31,7 @@ from eval.system import System
 from sourcier import Client
 from sourcier.errors import SourcierError
 from sourcier.services.chassis.errors import ServiceError
-from sourcier.services.chassis.grpc.channels import Deadline
+from sourcier.services.chassis.grpc.channels import Deadline, Identity
 from sourcier.services.gateway.answering.by_tools import search_tool
 from sourcier.services.gateway.answering.by_tools.tools import CALL_TOKENS_MAX, IDLE_CHARACTERS_MAX, NO_SEARCH
 from sourcier.services.gateway.chat import ChatMessage, ToolCall
@@ -76,7 +76,8 @@ async def measure_tool_calls(
     wanted = [wanted[int(place * len(wanted) / questions)] for place in range(questions)] if questions else wanted
     async with Client(system.gateway) as client, Peers(
         ingest_url=generate, embed_url=generate, rerank_url=generate, generate_url=generate,
-        limits=Limits(ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX), token=system.token,
+        limits=Limits(ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MAX),
+        identity=Identity(token=system.token),
     ) as peers:
         kept = Kept(RESULTS / "tool-calls.jsonl", again=again, run_of=system.described_with_model)
         if not kept_only:

@@ -33,7 +33,7 @@ from eval.sets.datasets import Dataset, Passage, Question
 from eval.sets.situations import PASSAGE_REMOVED, PRESENT
 from eval.system import System
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.channels import Deadline, Identity, open_channel
 from sourcier.services.gateway.answering.answerability import answerability
 from sourcier.services.gateway.answering.answerer import DOUBTFUL_MIN
 from sourcier.services.gateway.evidence.judge import log_odds, question_prompt, yes_probability
@@ -87,9 +87,10 @@ async def measure_answerability(
     urls = {name: system.environment[f"SOURCIER_{name.upper()}_URL"] for name in ("embed", "rerank", "generate")}
     kept = RESULTS / f"answerable-{dataset.name}.jsonl"
     RESULTS.mkdir(exist_ok=True)
-    async with open_channel(urls["embed"], token=system.token) as channel, Peers(
+    async with open_channel(urls["embed"], identity=Identity(token=system.token)) as channel, Peers(
         ingest_url=urls["embed"], embed_url=urls["embed"], rerank_url=urls["rerank"], generate_url=urls["generate"],
-        limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX), token=system.token,
+        limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX),
+        identity=Identity(token=system.token),
     ) as peers:
         (space, *_) = await peers.embed.served(tenant=TENANT, deadline=_deadline())
         corpus = await _embedded(dataset.passages, embed_pb2_grpc.EmbedServiceStub(channel))

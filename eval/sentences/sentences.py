@@ -26,7 +26,7 @@ from eval.sets.datasets import Dataset, Passage
 from eval.sets.sentence_sets import Sentence
 from eval.system import System
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
-from sourcier.services.chassis.grpc.channels import Deadline, open_channel
+from sourcier.services.chassis.grpc.channels import Deadline, Identity, open_channel
 from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.support import SupportScorer
@@ -236,10 +236,11 @@ async def checker_of(system: System) -> AsyncIterator[Checker]:
         name: system.environment.get(f"SOURCIER_{name.upper()}_URL", "")
         for name in ("ingest", "embed", "rerank", "generate")
     }
-    async with open_channel(urls["embed"], token=system.token) as channel, Peers(
+    async with open_channel(urls["embed"], identity=Identity(token=system.token)) as channel, Peers(
         ingest_url=urls["ingest"], embed_url=urls["embed"], rerank_url=urls["rerank"],
         generate_url=urls["generate"] or urls["ingest"],
-        limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX), token=system.token,
+        limits=Limits(CALL_SECONDS_MAX, CALL_SECONDS_MAX, CALL_SECONDS_MAX),
+        identity=Identity(token=system.token),
     ) as peers:
         (space, *_) = await peers.embed.served(tenant=TENANT, deadline=_deadline())
         yield Checker(peers, embed_pb2_grpc.EmbedServiceStub(channel), defaults(), space_id=space.space_id)

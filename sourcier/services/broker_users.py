@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         for fault in error.errors(include_url=False, include_input=False):
             sys.stderr.write(f"error: {fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}\n")
         return EXIT_USAGE
-    passwords = {name: f"$SOURCIER_NATS_PASSWORD_{name.upper()}" for name in STAGES}
+    passwords = {name: f"$NATS_PASSWORD_{name.upper()}" for name in STAGES}
     sys.stdout.write(ACCOUNT.format(users=users(settings.subject_prefix, passwords)))
     return 0
 

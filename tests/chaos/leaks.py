@@ -24,18 +24,19 @@ from google.protobuf.message import Message
 from sourcier.gateway.v1 import answer_pb2, conversation_pb2, knowledge_pb2
 from sourcier.services.chassis.access import MANAGE, Access, enter_access
 from sourcier.services.chassis.ids import new_id
-from sourcier.services.chassis.postgres.database import Database, DatabaseSettings
+from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
 from sourcier.services.chassis.postgres.migrating import migrate
 from sourcier.services.gateway.access import api_keys, grants
 from sourcier.services.gateway.access.principal import Role
 from sourcier.services.gateway.dialogue import conversations
 from sourcier.services.gateway.dialogue.conversations import Preference
 from sourcier.services.index import migrations
+from sourcier.services.index.spaces.spaces import ensure_space
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import Servers
 from tests.chaos.trial import Outcome
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
-from tests.integration.index.writer import Writer
+from tests.integration.index.writer import SPACE, Writer
 
 TENANTS, QUERIES = 50, 100_000
 TOLD_EACH = 5_000
@@ -80,6 +81,8 @@ async def run(servers: Servers, seed: int) -> Outcome:
     url = await servers.postgres.create_database(f"leaks_{seed}")
     await migrate(url, migrations.FOLDER)
     async with Database(DatabaseSettings(url=url, connections_max=16, waiting_max=256)) as database:
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            await ensure_space(connection, SPACE)
         found = await interleave(database, tenants=TENANTS, queries=QUERIES, seed=seed)
     return Outcome(
         scenario="leaks", seed=seed, events=found.calls.total(), faults=Counter(), recovery_seconds=0.0,

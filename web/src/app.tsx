@@ -104,7 +104,7 @@ function Preferences() {
       </label>
       {session.value.who && (
         <p class="who">
-          <span title={session.value.who.name}>{session.value.who.name.replace(/^(?:user|key):/, "")}</span>
+          <span title={session.value.who.name}>{session.value.who.name.startsWith("key:") ? t().signIn.key : session.value.who.name.replace(/^user:/, "")}</span>
           <button type="button" class="link" onClick={() => void leave()}>{t().signIn.leave}</button>
         </p>
       )}

@@ -69,6 +69,8 @@ class ServiceSettings(BaseSettings):
     them. 100 lets one take all."""
     peer_share_percent: float = Field(default=100, ge=1, le=100)
     """The same for one network address. 100 where all calls come from one, as behind a proxy."""
+    person_share_percent: float = Field(default=25, ge=1, le=100)
+    """The same for one user or key, where callers are asked who they are."""
     call_seconds_max: float = Field(default=300, gt=0, le=24 * 3600)
     """Longest short call, whatever deadline its caller sets."""
     stream_seconds_max: float = Field(default=24 * 3600, gt=0, le=7 * 24 * 3600)
@@ -165,7 +167,8 @@ class ServiceSettings(BaseSettings):
         """What one caller may hold of the gRPC server, and for how long."""
         return ServingLimits(
             streams_max=self.concurrent_streams_max, tenant_share_percent=self.tenant_share_percent,
-            peer_share_percent=self.peer_share_percent, call_seconds_max=self.call_seconds_max,
+            peer_share_percent=self.peer_share_percent, person_share_percent=self.person_share_percent,
+            call_seconds_max=self.call_seconds_max,
             stream_seconds_max=self.stream_seconds_max, first_message_seconds=self.first_message_seconds,
             idle_seconds=self.idle_seconds, bytes_per_second_min=self.bytes_per_second_min,
             connection_age_seconds=self.connection_age_seconds,

@@ -82,6 +82,7 @@ def narrow_and_date(seen: Window) -> None:
     page.goto(f"{seen.origin}/#/documents")
     expect(rows).to_have_count(4)
     expect(rows.filter(has_text=OLD).locator(".badge")).to_have_text(f"Remplacé par « {NEW} »")
+    expect(rows.filter(has=page.get_by_role("button", name=NEW, exact=True))).to_contain_text(f"Remplace « {OLD} »")
     page.get_by_role("button", name="Filtrer").click()
     facet = page.get_by_role("group", name="Filtrer")
     facet.get_by_label("note").check()

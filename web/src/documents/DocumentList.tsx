@@ -19,7 +19,7 @@ import { announce, notify, notifyError } from "../ui/notices";
 import { collections, refreshCollections } from "./collections";
 import { DocumentDialog } from "./DocumentDialog";
 import { nameOf } from "./names";
-import { replacements, standing } from "./times";
+import { relations, replacements, standing } from "./times";
 import { indexed } from "./uploads";
 import { documentWords } from "./words";
 
@@ -166,7 +166,7 @@ function Row({ document, onDetails, onDelete }: { document: Document; onDetails:
   const name = nameOf(document);
   const facts = [
     document.source !== name ? document.source : "", document.versionId ? words.passageCount(Number(document.chunkCount)) : words.notYet,
-    bytes(document.sizeBytes), document.category, ...standing(document, more), dateTime(document.indexedAt?.seconds),
+    bytes(document.sizeBytes), document.category, ...standing(document, more), ...relations(document, more), dateTime(document.indexedAt?.seconds),
   ];
   return (
     <li>

@@ -27,6 +27,11 @@ export function replacements(document: Document): RelatedDocument[] {
   return document.relatedBy.filter((other) => other.kind === "replaces" && !other.part);
 }
 
+/** What this document replaces, whole or in part, and what it changes or belongs to. */
+export function relations(document: Document, words: DocumentWords): string[] {
+  return document.relations.map((related) => relationName(related, words.relation));
+}
+
 export function relationName(related: RelatedDocument, words: DocumentWords["relation"] | DocumentWords["reverse"]): string {
   const name = words[related.kind as keyof typeof words];
   return name ? name(related.title, related.part) : `${related.kind} « ${related.title} »`;

@@ -7,7 +7,24 @@ import type { Words } from "./words";
 
 export type Language = "fr" | "en";
 
-const dictionaries: Record<Language, Words> = { fr: french, en: english };
+/** In French, what a line must not break before or after: « these », and the signs that a space precedes. */
+const UNBROKEN = /(?<=«) | (?=[»:;!?])/g;
+const set = new WeakMap<object, unknown>();
+
+/** Returns words with the spaces that French sets unbroken, those that functions make included. */
+function typeset<T>(words: T): T {
+  if (typeof words === "string") return words.replace(UNBROKEN, "\u00a0") as T;
+  if (typeof words !== "function" && (typeof words !== "object" || words === null)) return words;
+  if (!set.has(words)) {
+    const made: unknown = words;
+    set.set(words, typeof made === "function" ? (...given: unknown[]) => typeset<unknown>(made(...given))
+      : Array.isArray(words) ? words.map(typeset)
+      : Object.fromEntries(Object.entries(words).map(([name, value]) => [name, typeset<unknown>(value)])));
+  }
+  return set.get(words) as T;
+}
+
+const dictionaries: Record<Language, Words> = { fr: typeset(french), en: english };
 
 function chosen(): Language {
   const kept = stored("language");
@@ -30,16 +47,21 @@ export function t(): Words {
 
 /** Picks of the words of a view that is fetched later; drawn again when the language changes, as by `t`. */
 export function said<T>(both: Readonly<Record<Language, T>>): T {
-  return both[language.value];
+  return language.value === "fr" ? typeset(both.fr) : both.en;
+}
+
+/** How the reader's own country writes numbers and dates in the language of the page. */
+function locale(): string {
+  return navigator.languages.find((wanted) => wanted.toLowerCase().startsWith(language.value)) ?? language.value;
 }
 
 export function number(value: number | bigint): string {
-  return new Intl.NumberFormat(language.value).format(value);
+  return new Intl.NumberFormat(locale()).format(value);
 }
 
 export function dateTime(seconds: bigint | undefined): string {
   if (seconds === undefined) return "";
-  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(Number(seconds) * 1000);
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(Number(seconds) * 1000);
 }
 
 /** A day, a month or a year as people write it; `end` is its last day. */
@@ -48,7 +70,7 @@ export function period(start: string, end = start): string {
   const [year, month, day] = start.split("-").map(Number);
   const options: Intl.DateTimeFormatOptions = start === end || !end ? { day: "numeric", month: "long", year: "numeric" }
     : end.slice(0, 7) === start.slice(0, 7) ? { month: "long", year: "numeric" } : { year: "numeric" };
-  const written = new Intl.DateTimeFormat(language.value, { ...options, timeZone: "UTC" }).format(Date.UTC(year ?? 0, (month ?? 1) - 1, day ?? 1));
+  const written = new Intl.DateTimeFormat(locale(), { ...options, timeZone: "UTC" }).format(Date.UTC(year ?? 0, (month ?? 1) - 1, day ?? 1));
   return language.value === "fr" ? written.replace(/^1 /, "1er ") : written;
 }
 
@@ -60,7 +82,7 @@ export function bytes(count: bigint): string {
     value /= 1000;
     at += 1;
   }
-  return new Intl.NumberFormat(language.value, {
+  return new Intl.NumberFormat(locale(), {
     style: "unit", unit: units[at], unitDisplay: at ? "short" : "long", maximumFractionDigits: value < 10 && at ? 1 : 0,
   }).format(value);
 }

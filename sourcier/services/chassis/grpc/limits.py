@@ -21,6 +21,8 @@ class ServingLimits:
     """How much of a pot one tenant may take while nobody else is there; several share what is left between them."""
     peer_share_percent: float = 100.0
     """The same for one network address."""
+    person_share_percent: float = 100.0
+    """The same for one user or key, where callers are asked who they are."""
     call_seconds_max: float = 300.0
     """Longest short call, whatever its caller's deadline."""
     stream_seconds_max: float = 24 * 3600.0

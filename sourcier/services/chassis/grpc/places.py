@@ -41,20 +41,25 @@ class Pot:
     """
 
     def __init__(
-        self, kind: str, *, size: int, tenant_share_percent: float, peer_share_percent: float, retry_seconds: float
+        self, kind: str, *, size: int, tenant_share_percent: float, peer_share_percent: float, retry_seconds: float,
+        person_share_percent: float = 100.0,
     ) -> None:
         self.kind = kind
         self.size = size
         self.taken = 0
         self._retry_seconds = retry_seconds
-        self._shares = {"tenant": tenant_share_percent, "peer": peer_share_percent}
-        self._held: dict[str, Counter[str]] = {"tenant": Counter(), "peer": Counter()}
+        self._shares = {"tenant": tenant_share_percent, "person": person_share_percent, "peer": peer_share_percent}
+        self._held: dict[str, Counter[str]] = {limit: Counter() for limit in self._shares}
 
-    def take(self, *, tenant: str, peer: str) -> Callable[[], None]:
-        """Take a place, and return what gives it back; raise ResourceExhausted where there is none for this caller."""
-        self._check(tenant=tenant, peer=peer)
-        self._count(1, tenant=tenant, peer=peer)
-        return lambda: self._count(-1, tenant=tenant, peer=peer)
+    def take(self, *, tenant: str, peer: str, person: str = "") -> Callable[[], None]:
+        """Take a place, and return what gives it back; raise ResourceExhausted where there is none for this caller.
+
+        `person` is a user or key of the tenant; empty where nobody is asked who calls.
+        """
+        callers = {"tenant": tenant, "peer": peer} | ({"person": f"{tenant}/{person}"} if person else {})
+        self._check(**callers)
+        self._count(1, **callers)
+        return lambda: self._count(-1, **callers)
 
     def _check(self, **callers: str) -> None:
         free = self.size - self.taken
@@ -91,6 +96,7 @@ class Places:
     def __init__(self, *, calls_max: int, limits: ServingLimits) -> None:
         shares = {
             "tenant_share_percent": limits.tenant_share_percent, "peer_share_percent": limits.peer_share_percent,
+            "person_share_percent": limits.person_share_percent,
         }
         self.calls = Pot("calls", size=calls_max, retry_seconds=CALL_RETRY_SECONDS, **shares)
         self.streams = Pot("streams", size=limits.streams_max, retry_seconds=STREAM_RETRY_SECONDS, **shares)

@@ -320,7 +320,10 @@ class _Call:
                 self._access = await self._gate.admit(self._method, self._context)
                 enter_access(self._access)
             if self._pot is not None:
-                give_back = self._pot.take(tenant=self._tenant(), peer=network_of(self._context.peer()))
+                give_back = self._pot.take(
+                    tenant=self._tenant(), peer=network_of(self._context.peer()),
+                    person=self._access.name if self._access is not None else "",
+                )
                 # The stubs declare a class for it; any callable is called, with the context.
                 self._context.add_done_callback(lambda _: give_back())  # type: ignore[arg-type]
         except Exception as error:

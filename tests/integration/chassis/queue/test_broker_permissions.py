@@ -125,7 +125,7 @@ def test_the_command_prints_an_account_that_the_broker_takes(
 ) -> None:
     assert broker_users.main([]) == 0
     printed = capsys.readouterr().out
-    variables = {name: f"SOURCIER_NATS_PASSWORD_{name.upper()}" for name in STAGES}
+    variables = {name: f"NATS_PASSWORD_{name.upper()}" for name in STAGES}
     # As the stack has them, which every test of the whole runs with.
     assert users(subjects.DEFAULT_PREFIX, {name: f"${variable}" for name, variable in variables.items()}) in printed
     assert {*stack_nats.SERVICES, "notifier"} == {*STAGES}

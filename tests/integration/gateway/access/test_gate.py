@@ -16,7 +16,9 @@ import grpc.aio
 import pytest
 import pytest_asyncio
 import trustme
+from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
 
 from sourcier.client import Client
 from sourcier.errors import NotFound, PermissionDenied, Unauthenticated
@@ -368,3 +370,27 @@ async def _who(port: int, authority: trustme.CA, certificate: Any) -> access_pb2
             access_pb2.WhoAmIRequest(), metadata=(("sourcier-tenant", "acme"),), timeout=10
         )
         return response
+
+
+async def test_one_person_leaves_room_for_the_others_of_a_tenant(handbook: Database) -> None:
+    one, other = [await make_key(handbook, Role.READER, collection="default") for _ in range(2)]
+    async with gateway(handbook, Scenario(hang=True), accounts=True, concurrent_streams_max=8) as running:
+        def ask(secret: str) -> Any:
+            return running.answers.Ask(
+                answer_pb2.AskRequest(question=QUESTION), metadata=bearer(secret), timeout=60
+            )
+
+        held = [ask(one) for _ in range(2)]
+        for call in held:
+            await call.read()
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await ask(one).read()
+        assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        status, info = rpc_status.from_call(error.value), error_details_pb2.ErrorInfo()
+        assert status.details[0].Unpack(info)
+        assert info.metadata["limit"] == "streams.person"
+        assert status.details[1].Is(error_details_pb2.RetryInfo.DESCRIPTOR)
+        kept = ask(other)
+        await kept.read()
+        for call in (*held, kept):
+            call.cancel()

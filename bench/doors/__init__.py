@@ -1,0 +1,1 @@
+"""What signing in, rights and the page cost, and what a tenant costs the others."""
