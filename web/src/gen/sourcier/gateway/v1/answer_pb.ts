@@ -1253,9 +1253,9 @@ export const SourceDocumentSchema: GenMessage<SourceDocument> = /*@__PURE__*/
  */
 export type Degradation = Message<"sourcier.gateway.v1.Degradation"> & {
   /**
-   * The stage: `dense`, `faq`, `rerank`, `identifiers`, `categories`, `neighbours`, `citation`, `rewrite`,
+   * The stage: `dense`, `faq`, `rerank`, `identifiers`, `spelling`, `categories`, `neighbours`, `citation`, `rewrite`,
    * `conversation`, `resume`, `direct`, `deployment`, `judge`, `entailment`, `assess`, `tools`, `analyse`, `in_force`,
-   * `collection`, `parts`, `generate`. Others may come.
+   * `collection`, `parts`, `compute`, `generate`. Others may come.
    *
    * @generated from field: string stage = 1;
    */
