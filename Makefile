@@ -33,7 +33,8 @@ test: ## Set up and run every test, real servers and real models included.
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct whisper-base reader
 	@# A lost worker ends the run: its files handed out anew can keep pytest-xdist 3.8 waiting for ever (its issue 1378).
 	@# In the order of their names the long files come first (chaos, e2e) and the short ones last (unit): no worker waits.
-	@$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 $(TESTS)
+	@# How many workers `auto` means is in tests/sharing.py; `make test WORKERS=n` says it.
+	@$(RUN) -m pytest -n $(or $(WORKERS),auto) --dist loadfile --no-loadscope-reorder --max-worker-restart=0 $(TESTS)
 
 clients: ## Ask the page's service with frameworks as people run them: LangChain, LlamaIndex, llm, MCP's SDK.
 	@$(INSTALL) services dev clients

@@ -29,6 +29,8 @@ from tests.sharing import shared
 REPOSITORY = Path(__file__).parents[1]
 EMBEDDING_MODEL, LANGUAGE_MODEL = "multilingual-e5-small", "smollm2-135m-instruct"
 START_SECONDS_MAX = 400
+ONE_THREAD = {"SOURCIER_GENERATE_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+"""For vLLM where other tests have the cores, too: several threads wait for each other, spinning, after each layer."""
 SECRET_HEADER = "Basic c291cmNpZXI6dHJhY2Vz"
 """What the stack with the scripted language model shows the collector of its traces."""
 METRICS_TOKEN = "metrics-of-the-scripted-stack"
@@ -141,7 +143,7 @@ def stack() -> Iterator[RunningStack]:
     yield from _stack(
         SOURCIER_GENERATE_MODEL=LANGUAGE_MODEL, SOURCIER_GENERATE_CONTEXT_TOKENS_MAX="4096",
         # So small a model fills what it is given, and nobody needs all of it.
-        SOURCIER_GATEWAY_ANSWER_TOKENS_MAX="60", SOURCIER_GATEWAY_PASSAGES="2",
+        SOURCIER_GATEWAY_ANSWER_TOKENS_MAX="60", SOURCIER_GATEWAY_PASSAGES="2", **ONE_THREAD,
     )
 
 

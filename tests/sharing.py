@@ -1,18 +1,30 @@
-"""Files whose tests share a stack: it starts with the first of them and ends with the last, on one worker.
+"""How the tests share a machine: how many workers there are, and which files have a stack in common.
 
-A stack of six services takes ten seconds of processor to start, and a few in a hundred while it idles: so it is
-neither started for each file nor kept for the whole session.
+A stack starts with the first of its files and ends with the last, on one worker. Six services take ten seconds of
+processor to start, and a few in a hundred while they idle: so a stack is neither started for each file nor kept for
+the whole session.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, TypeVar
 
+import psutil
 import pytest
 
+from sourcier.services.chassis.models.processor import usable_cores
+
 Opened = TypeVar("Opened")
+
+WORKERS_OF_A_CORE = 2
+"""Half of the time that a test of real servers takes it waits: for a start, a lease, an acknowledgement."""
+WORKERS_MIN, WORKERS_MAX = 2, 8
+"""More would wait for the longest of the files that share a stack, which one worker runs."""
+WORKER_BYTES = 4 * 2**30
+"""A worker and its servers, with a stack of all services and a small language model, which few have at a time."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     # The last one kills its services.
@@ -77,6 +89,19 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     finally:
         if nextitem is None or group(nextitem.nodeid) != group(item.nodeid):
             shared.close()
+
+
+def workers(*, cores: int, memory_bytes: int) -> int:
+    """Return how many workers keep so many cores busy and fit into so much free memory."""
+    return max(WORKERS_MIN, min(WORKERS_MAX, WORKERS_OF_A_CORE * cores, memory_bytes // WORKER_BYTES))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Tell how many `-n auto` means; None leaves `-n logical` and PYTEST_XDIST_AUTO_NUM_WORKERS to xdist."""
+    if config.getoption("numprocesses") == "logical" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return workers(cores=usable_cores(), memory_bytes=psutil.virtual_memory().available)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 
 from sourcier.services.gateway.evidence.negation import denies
@@ -57,6 +58,13 @@ ANTONYMS: Mapping[str, str] = {
     "jeune": "vieux", "paix": "guerre", "guerre": "paix", "souvent": "rarement", "rarement": "souvent",
 }
 
+
+def _words(table: Mapping[str, str]) -> dict[re.Pattern[str], str]:
+    """Return what stands for each word of a table, by the pattern that finds it as a word of its own."""
+    return {re.compile(rf"(?<![\w'’-]){re.escape(old)}(?![\w'’-])"): new for old, new in table.items()}
+
+
+_SYNONYMS, _ANTONYMS = _words(SYNONYMS), _words(ANTONYMS)
 _VERBS = (
     "est|sont|était|étaient|fut|furent|sera|seront|a|ont|avait|avaient|peut|peuvent|pouvait|doit|doivent|permet|"
     "permettent|devient|devint|représente|constitue|possède|compte|comprend|utilise|fait|font|reçoit|obtient|joue|"
@@ -86,8 +94,7 @@ def reword(sentence: str, random: Random) -> str:
         lead, rest = moved.groups()
         text = f"{rest[0].upper()}{rest[1:]}, {lead[0].lower()}{lead[1:]}."
     changes = 0
-    for old, new in SYNONYMS.items():
-        pattern = re.compile(rf"(?<![\w'’-]){re.escape(old)}(?![\w'’-])")
+    for pattern, new in _SYNONYMS.items():
         if changes < 3 and pattern.search(text):
             text = pattern.sub(new, text, count=1)
             changes += 1
@@ -118,10 +125,23 @@ def absent_number(sentence: str, passage: str, random: Random) -> str:
 
 def absent_name(sentence: str, passage: str, others: Sequence[str], random: Random) -> str:
     """Return the sentence with a name of another article in place of one of its own; empty where it has none."""
-    own = inner_capitals(sentence)
-    known = fold(passage.casefold())
-    able = [name for name in others if fold(name.casefold()) not in known]
-    return _replaced(sentence, random.choice(own), random.choice(able)) if own and able else ""
+    own, names = inner_capitals(sentence), tuple(others)
+    if not own:
+        return ""
+    known = _names_in(fold(passage.casefold()), names)
+    able = [name for name, folded in zip(names, _folded(names), strict=True) if folded not in known]
+    return _replaced(sentence, random.choice(own), random.choice(able)) if able else ""
+
+
+# A set asks for one passage's names with each question about it, and for thousands of names with each.
+@lru_cache(maxsize=1024)
+def _names_in(passage: str, names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name for name in set(_folded(names)) if name in passage)
+
+
+@lru_cache(maxsize=1)
+def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(fold(name.casefold()) for name in names)
 
 
 def swapped_number(sentence: str, passage: str, random: Random) -> str:
@@ -160,8 +180,7 @@ def affirmed(sentence: str) -> str:
 
 def antonymised(sentence: str) -> str:
     """Return the sentence with one word turned into its opposite; empty where no word of the table stands in it."""
-    for old, new in ANTONYMS.items():
-        pattern = re.compile(rf"(?<![\w'’-]){re.escape(old)}(?![\w'’-])")
+    for pattern, new in _ANTONYMS.items():
         if pattern.search(sentence):
             return pattern.sub(new, sentence, count=1)
     return ""

@@ -20,11 +20,11 @@ from eval.sets import datasets
 from eval.sets.near_misses import NearMiss, near_misses, rewritten
 from eval.system import System
 from sourcier import Client
+from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.errors import AnswerFailed
 from sourcier.results import Answer
-from sourcier.services.chassis.models.store import ModelStore, root_of
-from sourcier.services.embed.encoder import Encoder
-from sourcier.services.embed.engines import open_engine
+from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.models.store import root_of
 from sourcier.services.index.curation.learned_responses import question_key
 from tests.needed_sets import needs
 
@@ -36,6 +36,9 @@ QUESTIONS_EVERY = 8
 CLOSE_MIN = 25
 """So many near misses are as close as a direct answer has to be: their numbers and names alone tell them apart."""
 CONCURRENCY = 4
+TEXTS_MAX = 32
+"""In one call of the embed service."""
+EMBED_SECONDS_MAX = 120.0
 RECALL_MIN = 0.97
 """Of questions asked again in other writings, with courtesies or without capitals. Measured: 0.996."""
 
@@ -73,15 +76,15 @@ async def test_an_answer_is_gone_once_its_document_has_changed(gateway: str) -> 
 
 
 @needs(shared_sets.PIAF)
-def test_a_question_with_another_number_or_name_is_never_answered_directly(gateway: str) -> None:
+def test_a_question_with_another_number_or_name_is_never_answered_directly(search_system: System) -> None:
     questions = list({
         question_key(question.text): question.text for question in datasets.load(DATA).questions
     }.values())
-    misses = closest(near_misses(questions[::QUESTIONS_EVERY]))
+    misses = asyncio.run(closest(search_system, near_misses(questions[::QUESTIONS_EVERY])))
     assert len(misses) >= CLOSE_MIN
     known = sorted({miss.known for miss in misses})
     again = [text for question in known[::4] for text in rewritten(question)]
-    missed, repeated = asyncio.run(ask(gateway, known, [miss.asked for miss in misses], again))
+    missed, repeated = asyncio.run(ask(search_system.gateway, known, [miss.asked for miss in misses], again))
     wrong = [
         (miss.asked, answer.direct.matched_question) for miss, answer in zip(misses, missed, strict=True)
         # A near miss may be another question of the set, word for word.
@@ -95,19 +98,27 @@ def test_a_question_with_another_number_or_name_is_never_answered_directly(gatew
     assert recall >= RECALL_MIN
 
 
-def closest(misses: Sequence[NearMiss]) -> list[NearMiss]:
-    """Return the near misses that the real model takes for the question they were made of."""
-    model = ModelStore(ROOT).load("multilingual-e5-small")
-    encoder = Encoder(model, open_engine(model, name="auto", threads=2, streams=1))
+async def closest(system: System, misses: Sequence[NearMiss]) -> list[NearMiss]:
+    """Return the near misses that the real model takes for the question they were made of.
 
-    def vectors(texts: Sequence[str]) -> np.ndarray:
-        tokens = encoder.tokenize(texts, prefix=model.manifest.query_prefix, field="texts")
-        batches = [encoder.encode(tokens[start : start + 32]) for start in range(0, len(tokens), 32)]
-        return np.stack([entry.vector for batch in batches for entry in batch])
+    The stack's own embed service is asked: it remembers what it embedded when the same questions come as questions.
+    """
+    async with open_channel(system.environment["SOURCIER_EMBED_URL"], token=system.token) as channel:
+        stub = embed_pb2_grpc.EmbedServiceStub(channel)
 
-    similarities = (
-        vectors([miss.known for miss in misses]) * vectors([miss.asked for miss in misses])
-    ).sum(axis=1)
+        async def vectors(texts: Sequence[str]) -> np.ndarray:
+            found = []
+            for start in range(0, len(texts), TEXTS_MAX):
+                request = embed_pb2.EmbedRequest(
+                    role=embed_pb2.TEXT_ROLE_QUERY, texts=texts[start : start + TEXTS_MAX], token_vectors=True
+                )
+                response = await stub.Embed(request, timeout=EMBED_SECONDS_MAX)
+                found += [np.frombuffer(each.vector, "<f4") for each in response.embeddings]
+            return np.stack(found)
+
+        similarities = (
+            await vectors([miss.known for miss in misses]) * await vectors([miss.asked for miss in misses])
+        ).sum(axis=1)
     return [miss for miss, similarity in zip(misses, similarities, strict=True) if similarity >= SIMILARITY_MIN]
 
 

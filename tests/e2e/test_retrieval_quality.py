@@ -26,7 +26,7 @@ from tests.needed_sets import needs
 
 DATA = shared_sets.ROOT / shared_sets.PIAF
 MODEL = root_of(os.environ) / "multilingual-e5-small" / "manifest.json"
-PASSAGES, QUESTIONS = 240, 300
+PASSAGES, QUESTIONS = 160, 160
 
 pytestmark = [
     pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(900),
@@ -34,11 +34,11 @@ pytestmark = [
     pytest.mark.skipif(not MODEL.exists(), reason="multilingual-e5-small is not in the model store"),
 ]
 
-LIMITS = {"dense": 0.785, "lexical": 0.82, "fused": 0.845, "reranked": 0.875}
-"""nDCG@10 of this part. Measured (int8): 0.804, 0.829, 0.860, 0.890; engines and rounding make 0.01 of difference."""
+LIMITS = {"dense": 0.815, "lexical": 0.81, "fused": 0.838, "reranked": 0.876}
+"""nDCG@10 of this part. Measured (int8): 0.836, 0.820, 0.855, 0.894; engines and rounding make 0.01 of difference."""
 
-GAIN_MIN = 0.015
-"""Of re-ranking over fusion; 0.030 was measured."""
+GAIN_MIN = 0.02
+"""Of re-ranking over fusion; 0.039 was measured."""
 
 
 def test_no_stage_of_search_gets_worse(search_system: System, tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def _deep() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
+# The first run counts all patterns: half a minute of a processor that others may use as well.
+@pytest.mark.timeout(600)
 def test_no_pattern_takes_more_than_linear_time(pytestconfig: pytest.Config) -> None:
     found, unknown = uses(modules(), RUN_TIME)
     assert not unknown, "say in RUN_TIME what these patterns are made of"
