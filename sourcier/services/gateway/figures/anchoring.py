@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
@@ -48,6 +49,7 @@ _WAS = lexicon.words(
     "etait etaient initialement auparavant precedemment anciennement avant ancien ancienne passe passee was were "
     "formerly previously initially originally contre instead"
 )
+_ARTICLES = lexicon.words("un une one second seconde premier premiere")
 _RATES: Mapping[str, str] = {
     word: rate for rate, words in {
         "day": "jour jours journalier journaliere quotidien quotidienne day daily jours",
@@ -82,6 +84,7 @@ class _Said:
     """One value of a sentence, and what the sentence says beside it."""
 
     value: tuple[Token, ...]
+    place: int
     tokens: tuple[Token, ...]
     words: tuple[Token, ...]
     """What tells of what it is, without light words."""
@@ -130,8 +133,8 @@ class Anchors:
                 and not is_ordinal(token)
             )
             yield _Said(
-                tokens[place : place + length], tokens, words, _rates(tokens) if len(places) == 1 else frozenset(),
-                unit_behind(tokens, place + length),
+                tokens[place : place + length], place, tokens, words,
+                _rates(tokens) if len(places) == 1 else frozenset(), unit_behind(tokens, place + length),
                 any(told(tokens[place], forms_of(tokens_of(sentence[each.start : each.end]))) for each in measured),
             )
 
@@ -148,7 +151,9 @@ class Anchors:
 
     def _against(self, said: _Said) -> Unanchored | None:
         giving = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
-        if not giving or any(gives(row, said.value, said.unit) for row in self._in_tables):
+        if not giving:
+            return self._of_another_number(said)
+        if any(gives(row, said.value, said.unit) for row in self._in_tables):
             return None
         first: Unanchored | None = None
         for given in giving:
@@ -157,6 +162,25 @@ class Anchors:
                 return None
             first = first or Unanchored(given.clause.start, given.clause.end, given.clause.lead, is_of_it)
         return first
+
+    def _of_another_number(self, said: _Said) -> Unanchored | None:
+        """Return the only sentence that counts the same, by another number: « two working hours » over « four working
+        hours ». Numbers in digits that a passage lacks are told before."""
+        [number, *more] = said.value
+        noun = said.tokens[said.place + 1] if said.place + 1 < len(said.tokens) else None
+        if more or not number.text.isalpha() or noun is None or not noun.tells or number.text in _ARTICLES:
+            return None
+        forms = forms_of((noun,))
+        counting = [
+            given for given in self._clauses if any(
+                is_value(one) and not other.forms.isdisjoint(forms)
+                for one, other in pairwise(given.tokens)
+            )
+        ]
+        if len(counting) != 1 or not any(told(token, counting[0].forms) for token in said.words if token is not noun):
+            return None
+        clause = counting[0].clause
+        return Unanchored(clause.start, clause.end, clause.lead, is_of_it=True)
 
     def _gives_another(self, said: _Said, given: _Given) -> bool:
         if _is_measured(said, given) or _ranks_otherwise(said.tokens, given.tokens):
