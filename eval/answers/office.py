@@ -123,6 +123,7 @@ class Shown:
     def is_quoted(self) -> bool:
         """Whether the answer only quotes, and says so."""
         return self.answer.casefold().startswith((
+            "«", "“",
             "voici ce que disent", "this is what the documents say", "les documents trouvés ne le disent",
             "the documents found do not say", "voici le passage", "this is the passage",
         ))

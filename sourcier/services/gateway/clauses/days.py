@@ -48,14 +48,19 @@ _BESIDE_MONTH = re.compile(r"(?:\d(?:er|st|nd|rd|th)?|\b(?:in|of|on|until|by|fro
 def absent(sentence: str, passage: str) -> tuple[str, ...]:
     """Return the days and months that a sentence names, as it names them, and its passage does not hold."""
     said = _folded(sentence)
-    named = [(match, _DAYS[match["name"]]) for match in _NAMED_DAY.finditer(said)]
+    week = [(match, _DAYS[match["name"]]) for match in _NAMED_DAY.finditer(said)]
     months = [(match, MONTHS[match["name"]]) for match in _months(said)]
-    if not named and not months:
+    if not week and not months:
         return ()
     days_held, months_held = held(passage)
-    lacking = [match for match, day in named if day not in days_held]
+    lacking = [match for match, day in week if day not in days_held]
     lacking += [match for match, month in months if month not in months_held]
     return tuple(dict.fromkeys(sentence[match.start() : match.end()] for match in lacking))
+
+
+def named(sentence: str) -> frozenset[int]:
+    """Return the days that a sentence names, 0 for Monday."""
+    return frozenset(_DAYS[match["name"]] for match in _NAMED_DAY.finditer(_folded(sentence)))
 
 
 @lru_cache(maxsize=200)

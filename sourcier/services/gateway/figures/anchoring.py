@@ -14,7 +14,7 @@ from datetime import date
 from functools import cached_property
 from itertools import pairwise
 
-from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses import days, lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
@@ -45,6 +45,17 @@ _FORMER = re.compile(
     r"[^\d\n]{0,12}$",
     re.IGNORECASE,
 )
+_FORMER_BEHIND = re.compile(
+    r"\s?(?:€|%|euros?)?\s?(?:l'|en |pour l'|the |in the )?(?:exercice|année|an|mois|saison|year|month)\s"
+    r"(?:précédent|dernier|passé|before)|\s?(?:€|%|euros?)?\s?(?:auparavant|précédemment|previously|last year|"
+    r"the year before)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[ \u00a0\u202f]\d{3})*(?:[.,]\d+)?")
+_CLOCK = r"\d{1,2}(?:\s?h(?:\s?\d\d)?|[:.]\d\d)?(?:\s?[ap]m)?"
+_SPAN = re.compile(rf"(?P<first>{_CLOCK})\s?(?:à|–|-|to|until)\s?(?P<last>{_CLOCK})")
+_OPENING = lexicon.words("ouvre ouvrent commence commencent debute debutent opens open starts start begins begin")
+_CLOSING = lexicon.words("ferme ferment finit finissent termine terminent closes close ends finishes")
 _WAS = lexicon.words(
     "etait etaient initialement auparavant precedemment anciennement avant ancien ancienne passe passee was were "
     "formerly previously initially originally contre instead"
@@ -83,6 +94,7 @@ class Unanchored:
 class _Said:
     """One value of a sentence, and what the sentence says beside it."""
 
+    typed: str
     value: tuple[Token, ...]
     place: int
     tokens: tuple[Token, ...]
@@ -133,7 +145,7 @@ class Anchors:
                 and not is_ordinal(token)
             )
             yield _Said(
-                tokens[place : place + length], place, tokens, words,
+                sentence, tokens[place : place + length], place, tokens, words,
                 _rates(tokens) if len(places) == 1 else frozenset(), unit_behind(tokens, place + length),
                 any(told(tokens[place], forms_of(tokens_of(sentence[each.start : each.end]))) for each in measured),
             )
@@ -183,7 +195,7 @@ class Anchors:
         return Unanchored(clause.start, clause.end, clause.lead, is_of_it=True)
 
     def _gives_another(self, said: _Said, given: _Given) -> bool:
-        if _is_measured(said, given) or _ranks_otherwise(said.tokens, given.tokens):
+        if _is_measured(said, given) or _counts_another(said, given) or _ranks_otherwise(said.tokens, given.tokens):
             return True
         if all(told(token, given.forms) for token in said.words):
             return False
@@ -199,7 +211,10 @@ class Anchors:
         subject = _subject_of_value(said)
         if not subject:
             return False
-        if left and not any(told(token, near) for token in words) and len(given.own) >= SUBJECT_WORDS_MIN:
+        is_said_elsewhere = bool(left) and all(self._is_elsewhere(token, given) for token in left)
+        if left and not any(told(token, near) for token in words) and (
+            len(given.own) >= SUBJECT_WORDS_MIN or (given.own and is_said_elsewhere)
+        ):
             # Nothing but the value is said in both.
             return not any(covers(token, frozenset(), unit) for token in words for unit in given.units)
         known = forms_of(said.tokens)
@@ -301,9 +316,28 @@ class _Given:
 
     def is_former(self, value: Sequence[Token]) -> bool:
         """Return whether it gives a value as what was before another one."""
-        places = [match.start() for match in re.finditer(r"\d+(?:[.,]\d+)?", self._typed)
+        places = [match.span() for match in _NUMBER.finditer(self._typed)
                   if told(value[0], forms_of(tokens_of(match.group())))]
-        return bool(places) and all(_FORMER.search(self._typed[max(0, at - 60) : at]) is not None for at in places)
+        return bool(places) and all(
+            _FORMER.search(self._typed[max(0, start - 60) : start]) is not None
+            or _FORMER_BEHIND.match(self._typed[end : end + 40]) is not None for start, end in places
+        )
+
+    def has_other_days(self, said: _Said) -> bool:
+        """Return whether it gives a value of other days than are named: « lundi : 20 h » for « mercredi »."""
+        named = days.named(said.typed)
+        own, _ = days.held(self._typed)
+        return bool(named and own) and named.isdisjoint(own)
+
+    def is_other_end(self, said: _Said) -> bool:
+        """Return whether a value is where a span ends that is told to begin, or the other way: « ferme à 7 h 30 »."""
+        texts = {token.text for token in said.tokens}
+        begins, ends = bool(texts & _OPENING), bool(texts & _CLOSING)
+        if begins is ends:
+            return False
+        spans = [(tokens_of(match["first"]), tokens_of(match["last"])) for match in _SPAN.finditer(self._typed)]
+        firsts, lasts = (any(gives(span[side], said.value, said.unit) for span in spans) for side in (0, 1))
+        return (lasts and not firsts) if begins else (firsts and not lasts)
 
     def has_other_rate(self, said: _Said) -> bool:
         """Return whether a figure is given per another time than it is said of: « 253 € par an » for « par jour »."""
@@ -347,10 +381,16 @@ def _gives_it_otherwise(said: _Said, given: _Given) -> bool:
         return True
     if given.is_former(said.value) and not any(token.text in _WAS for token in said.tokens):
         return True
+    if given.has_other_days(said) or given.is_other_end(said):
+        return True
     parts = given.parts_of(said)
-    if parts is None or any(told(token, parts.own - parts.others) for token in said.words):
+    if parts is None:
         return False
-    return any(told(token, parts.others - parts.own - parts.head) for token in said.words)
+    # « pour les moins de 26 ans »: a number may tell which one is meant.
+    words = (*said.words, *(token for token in said.tokens if is_value(token) and token not in said.value))
+    if any(told(token, parts.own - parts.others) for token in words):
+        return False
+    return any(told(token, parts.others - parts.own - parts.head) for token in words)
 
 
 _SCALES = lexicon.words(
@@ -392,6 +432,19 @@ def _is_measured(said: _Said, given: _Given) -> bool:
     same = given.quantities_of(said.value[0])
     return bool(same) and all(
         each.unit is not NONE and not covers(counted, frozenset(), each.unit) for each in same
+    )
+
+
+def _counts_another(said: _Said, given: _Given) -> bool:
+    """Return whether a number counts something else there, and what is said has another: « 6 livres et 2 DVD »."""
+    noun = said.tokens[said.place + 1] if said.place + 1 < len(said.tokens) else None
+    if noun is None or len(said.value) != 1 or not noun.tells or not noun.text.isalpha() or is_value(noun):
+        return False
+    forms = forms_of((noun,))
+    counted = [(one, other) for one, other in pairwise(given.tokens) if is_value(one) and not is_ordinal(one)]
+    own = [other for one, other in counted if told(one, forms_of(said.value))]
+    return bool(own) and not any(told(other, forms) for other in own) and any(
+        told(other, forms) for _, other in counted
     )
 
 

@@ -93,10 +93,12 @@ class Rows:
         unit = unit_behind(tokens, place + length)
         cells = [(row, column) for row in range(len(table.rows)) for column in range(1, table.width)
                  if table.holds(row, column, value, unit)]
-        if not cells or any(gives(line, value, unit) for line in self._prose):
+        if not cells:
             return None
         words = [token for at, token in enumerate(tokens)
                  if token.tells and not place <= at < place + length and token.text not in LIGHT]
+        if any(gives(line, value, unit) and any(told(word, forms_of(line)) for word in words) for line in self._prose):
+            return None
         rows = {row for row, _ in cells}
         named = table.rows_named(words)
         if named:
@@ -146,10 +148,11 @@ class _Read:
 
     def rows_named(self, words: Sequence[Token]) -> set[int]:
         """Return the rows of which most words are named; none where no word tells rows apart."""
-        return _most({
+        named = _most({
             row: sum(told(token, forms) for token in words if not told(token, self._shared))
             for row, forms in enumerate(map(forms_of, self._labels))
         })
+        return _wholly(named, dict(enumerate(self._labels)), words)
 
     def columns_named(self, tokens: Sequence[Token], words: Sequence[Token]) -> set[int]:
         """Return the columns of which most words are named; none where no word tells columns apart."""
@@ -162,7 +165,7 @@ class _Read:
                     scores[column] += any(token.text in begins for token in name)
         if len(set(scores.values())) == 1:
             return set()
-        return _most(scores)
+        return _wholly(_most(scores), names, words)
 
     def label_forms(self, row: int) -> frozenset[str]:
         """Return the forms of what a row is called."""
@@ -256,6 +259,20 @@ def complements(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
             following += 1
         if following < len(tokens) and tokens[following].tells and tokens[following].text.isalpha():
             yield token, tokens[following]
+
+
+def _wholly(
+    named: set[int], names: Mapping[int, Sequence[Token]], words: Sequence[Token]
+) -> set[int]:
+    """Return the same without those that are named but by words of one that is named wholly: « Member », not
+    « Non-member »."""
+    said = forms_of(words)
+    whole = {each for each in named if all(told(token, said) for token in names[each] if token.text.isalpha())}
+    told_of_whole = [forms_of(names[each]) for each in whole]
+    return whole | {
+        each for each in named - whole
+        if not any(all(told(token, forms) for token in names[each] if told(token, said)) for forms in told_of_whole)
+    }
 
 
 def _most(scores: Mapping[int, int]) -> set[int]:
