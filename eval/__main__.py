@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from eval import gates, shared_sets
-from eval.answers import figures, in_parts
+from eval.answers import figures, in_parts, office
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.extracts import measure_extracts
@@ -106,6 +106,18 @@ def answered_in_parts(half: str | None, shown_errors: bool) -> None:
     click.echo(in_parts.table(after, in_parts.shown(half=half or "", in_parts=False)))
     if shown_errors:
         click.echo(f"\n{in_parts.errors(after)}")
+
+
+@main.command("office")
+@click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
+@click.option("--errors", "shown_errors", is_flag=True, help="Show each question that is not right.")
+def answered_in_office(half: str | None, shown_errors: bool) -> None:
+    """Measure an office's questions, without a model and with one that misreads; needs no model and no service."""
+    for misread, heading in ((False, "Without a model"), (True, "With a model that misreads")):
+        answers = office.shown(half=half or "", misread=misread)
+        click.echo(f"{heading}\n\n{office.table(answers)}\n")
+        if shown_errors:
+            click.echo(f"{office.errors(answers)}\n")
 
 
 @main.command()

@@ -57,8 +57,8 @@ from sourcier.services.index.times.relations import Said
 
 QUESTIONS = Path(__file__).parents[1] / "data" / "several.jsonl"
 PASSAGES = 5
-_EMBEDDING = QueryEmbedding("space", np.zeros(8, np.float32), b"", ())
-_OPTIONS = AnswerOptions(
+EMBEDDING = QueryEmbedding("space", np.zeros(8, np.float32), b"", ())
+OPTIONS = AnswerOptions(
     sampling=SamplingOptions(100, 0.0, None), closeness=Closeness(), answerability_threshold=0.0,
     cross_encoder_threshold=None, quote_threshold=2.0, support=Thresholds(score=0.5, vectors=0.4, share=0.7),
     strictness=Strictness.WITHHOLD, refusal_text="", today=TODAY,
@@ -80,12 +80,13 @@ class WithoutModel:
 class Collection(Retriever):
     """One family's documents, searched by words."""
 
-    def __init__(self, documents: Sequence[Mapping[str, Any]]) -> None:
-        """Cut documents at their blank lines, and index what is left."""
+    def __init__(self, documents: Sequence[Mapping[str, Any]], *, whole: bool = False) -> None:
+        """Cut documents at their blank lines, or take each whole as one passage, and index what is left."""
         self._documents = documents
         self._passages = [
             _passage(document, number, text)
-            for document in documents for number, text in enumerate(document["text"].split("\n\n"))
+            for document in documents
+            for number, text in enumerate([document["text"]] if whole else document["text"].split("\n\n"))
         ]
         self._stems = [frozenset(analyse_passage(
             f"{each.title}\n{each.text}", language=detect(each.text)
@@ -104,7 +105,7 @@ class Collection(Retriever):
         entries = tuple(
             RankedPassage(SearchResult(passage=each, score=0.03, similarity=0.9)) for each in kept
         )
-        return Found(entries, len(entries), embedding=_EMBEDDING, looked_at=entries)
+        return Found(entries, len(entries), embedding=EMBEDDING, looked_at=entries)
 
     async def titles(self, *_: object, **__: object) -> list[DocumentTitle]:
         """Return the family's documents."""
@@ -229,7 +230,7 @@ async def _shown(answerer: Answerer, half: str, family: str, entry: Mapping[str,
     events: list[Event] = []
     try:
         async with aclosing(answerer.answer(
-            query, _OPTIONS, answer_id="eval", deadline=Deadline.after(600)
+            query, OPTIONS, answer_id="eval", deadline=Deadline.after(600)
         )) as answered:
             async for event in answered:
                 events.append(event)

@@ -99,6 +99,16 @@ class Clauses:
                 return found
         return None
 
+    def compares(self, sentence: str) -> bool:
+        """Return whether a clause holds nearly all words of a sentence, so that it says the same or speaks against it.
+        """
+        return any(
+            sum(told_by(token, forms) for token in content) >= SHARE_MIN * len(content)
+            for said in clauses_of(answered(sentence).rest)
+            if (content := [token for token in said.tokens if token.tells and token.text not in lexicon.POLES])
+            for _, _, forms in self._framed
+        )
+
     def _of_clause(self, said: Clause, asked_forms: frozenset[str]) -> Disagreement | None:
         content = [token for token in said.tokens if token.tells and token.text not in lexicon.POLES]
         own = frame_of(said.tokens, today=self._today)

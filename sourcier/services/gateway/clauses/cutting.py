@@ -70,6 +70,7 @@ def clauses_of(text: str, context: str = "") -> list[Clause]:
     subject: tuple[Token, ...] = ()
     lead_in: tuple[int, int] | None = None
     items, goes_further = 0, False
+    predicate: tuple[Token, ...] = ()
     for number, (start, end) in enumerate(islice(_sentences(text), CLAUSES_MAX)):
         sentence = text[start:end]
         if sentence.endswith(":"):
@@ -84,6 +85,7 @@ def clauses_of(text: str, context: str = "") -> list[Clause]:
         body = ITEM.sub("", sentence, count=1) if is_item else sentence
         for place, part in enumerate(_parts(body)):
             tokens = tokens_of(lead + part)
+            tokens, predicate = _completed(tokens, predicate)
             if not any(token.tells for token in tokens):
                 continue
             elliptic = (place > 0 and not _own_subject(tokens)) or tokens[0].text in _PRONOUNS
@@ -94,6 +96,32 @@ def clauses_of(text: str, context: str = "") -> list[Clause]:
             if not elliptic:
                 subject = subject_of(tokens)
     return found
+
+
+_BE = lexicon.words("est sont etait etaient is are was were")
+_STANDING_FOR = lexicon.words("l' le")
+PREDICATE_TOKENS_MAX = 8
+
+
+def _completed(tokens: tuple[Token, ...], before: tuple[Token, ...]) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+    """Return a clause with the predicate that it takes over, and its own.
+
+    « Le matériel est fourni ; le fauteuil ne l'est pas », "the projector is not".
+    """
+    at = next((place for place, token in enumerate(tokens) if token.text in _BE), None)
+    if not at:
+        return tokens, ()
+    pronoun = tokens[at - 1].text in _STANDING_FOR and at > 1
+    ends = not any(token.tells for token in tokens[at + 1 :])
+    is_english = tokens[at].text in ("is", "are", "was", "were")
+    if before and ((pronoun and not is_english) or (is_english and ends and len(tokens) - at <= 2)):
+        # The pronoun goes, and what it stands for comes behind « pas », before what else the clause says.
+        head = tokens[: at - 1] if pronoun else tokens[:at]
+        denial = 1 if at + 1 < len(tokens) and tokens[at + 1].text in ("pas", "plus", "not", "aussi") else 0
+        return (*head, *tokens[at : at + 1 + denial], *before, *tokens[at + 1 + denial :]), before
+    behind = tokens[at + 1 :]
+    own = tuple(token for token in behind if token.text not in ("pas", "plus", "not", "point"))
+    return tokens, own[:PREDICATE_TOKENS_MAX] if any(token.tells for token in own) else ()
 
 
 def predicate_place(tokens: Sequence[Token]) -> int:

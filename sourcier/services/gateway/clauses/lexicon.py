@@ -235,13 +235,14 @@ DRAFTS = phrases(
 SPEAKERS = words(
     "syndicat syndicats delegue delegues elu elus elue elues representant representants cgt cfdt fo cftc unsa "
     "opposants opposition association associations habitants riverains client clients salarie salaries presse "
-    "plaignant requerant usager usagers collectif intersyndicale union unions residents employees opponents critics"
+    "plaignant requerant usager usagers collectif intersyndicale fournisseur prestataire parents union unions "
+    "residents supplier contractor tenant landlord employees opponents critics"
 )
 ACCORDING = phrases("selon|d' apres|pour|according to")
 CLAIMING = words(
     "demande demandent reclame reclament revendique revendiquent souhaite souhaitent exige exigent affirme affirment "
     "pretend pretendent estime estiment soutient soutiennent espere esperent asks ask demands demand claims claim "
-    "wants want believes hopes"
+    "wants want believes hopes suggests suggest suggere suggerent preconise preconisent"
 )
 
 MONTHS = dates.MONTHS

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from sourcier.services.gateway.clauses import days
 from sourcier.services.gateway.evidence import negation
 from sourcier.services.gateway.evidence.wording import Span, Wording, content_words
 from sourcier.services.gateway.findings import Basis, Finding
@@ -103,6 +104,7 @@ class Likeness:
     foreign: bool
     """Whether both are plainly in different languages, so that words cannot be compared."""
     figures_absent: tuple[str, ...]
+    """Figures, days and months."""
     names_absent: tuple[str, ...]
     denied: bool
     """Whether the sentence denies what the span does not."""
@@ -135,11 +137,15 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         text = statement_of(text)
+        self._text = text
         self.words = content_words(text)
         self.figures = figures.stated(text)
         self.language = recognise(text)
         # German writes every noun with a capital.
-        self.names = () if self.language == "de" else names.names(text)
+        # Days and months are looked for within ranges too.
+        self.names = () if self.language == "de" else tuple(
+            name for name in names.names(text) if not days.is_named(name)
+        )
         self.denies = negation.denies(text)
 
     def against(self, evidence: Evidence, late_interaction: float | None, thresholds: Thresholds) -> Verdict:
@@ -152,7 +158,10 @@ class Statement:
         foreign = self.is_foreign_to(evidence)
         return Likeness(
             span=span, share=evidence.wording.share(self.words), foreign=foreign,
-            figures_absent=figures.absent(self.figures, evidence.figures, text=evidence.text),
+            figures_absent=(
+                *figures.absent(self.figures, evidence.figures, text=evidence.text),
+                *days.absent(self._text, evidence.text),
+            ),
             names_absent=tuple(name for name in self.names if not names.holds(name, evidence.words)),
             denied=self.denies and not foreign and not negation.holds_denial(span.text),
         )

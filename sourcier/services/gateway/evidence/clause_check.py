@@ -10,13 +10,15 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
-from sourcier.services.gateway.clauses.agreement import Clauses, answered
+from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
-from sourcier.services.gateway.figures.agreement import Figures
+from sourcier.services.gateway.figures.agreement import Figures, Mismatch
+from sourcier.services.gateway.figures.anchoring import Anchors
 from sourcier.services.gateway.figures.readings import Source as FigureSource
+from sourcier.services.gateway.figures.rows import Rows
 from sourcier.services.gateway.findings import Finding
 from sourcier.services.gateway.prompting.orders import blanked
 from sourcier.services.index.search.passages import Passage
@@ -41,6 +43,14 @@ class Objection:
     """None where no clause comes close."""
 
 
+@dataclass(frozen=True)
+class _Mistaken:
+    """What of a value is not its passage's, and what is shown instead."""
+
+    mismatch: Mismatch
+    place: Place | None
+
+
 class ClauseCheck:
     """The clauses of one answer's passages, in the order of their markers."""
 
@@ -61,8 +71,10 @@ class ClauseCheck:
     def prepare(self) -> None:
         """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
         _ = self.ruling, self._clauses
-        for each in self._figures:
-            each.prepare()
+        for figures in self._figures:
+            figures.prepare()
+        for anchors in self._anchors:
+            anchors.prepare()
 
     @cached_property
     def ruling(self) -> Ruling | None:
@@ -82,6 +94,17 @@ class ClauseCheck:
                 number, passage.text, passage.above, passage.language or self._language
             ), today=self._today)
             for number, passage in enumerate(self._passages, start=1)
+        ]
+
+    @cached_property
+    def _rows(self) -> list[Rows]:
+        return [Rows(passage.text, passage.above) for passage in self._passages]
+
+    @cached_property
+    def _anchors(self) -> list[Anchors]:
+        return [
+            Anchors(passage.text, passage.above, passage.language or self._language, today=self._today)
+            for passage in self._passages
         ]
 
     @cached_property
@@ -114,7 +137,14 @@ class ClauseCheck:
         return self._objection(Finding.UNDECIDED, "undecided", "", None if ruled is None else ruled.places[0])
 
     def _to_what_it_says(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
-        spoken = _first(numbers, lambda number: self._clauses[number - 1].disagreement(sentence, self._question))
+        def disagreement(number: int) -> Disagreement | None:
+            return self._clauses[number - 1].disagreement(sentence, self._question)
+
+        spoken = _first(numbers, disagreement)
+        if spoken is None and not any(self._clauses[number - 1].compares(sentence) for number in numbers):
+            # What it rests on says it in no clause, and another passage that was found may.
+            others = [number for number, clauses in enumerate(self._clauses, start=1) if clauses.compares(sentence)]
+            spoken = _first(others, disagreement)
         if spoken is None:
             return None
         number, found = spoken
@@ -124,15 +154,30 @@ class ClauseCheck:
         )
 
     def _to_its_figures(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
-        """Return what speaks against a sentence's figures: they are another row's, or in another unit."""
-        spoken = _first(numbers, lambda number: self._figures[number - 1].contradiction(sentence, self._question))
-        if spoken is None:
-            return None
-        number, found = spoken
-        return self._objection(
-            Finding.CONTRADICTED, found.mismatch.value, mismatch_reason(found.mismatch, language=self._language),
-            Place(number, found.start, found.end, found.lead),
+        """Return what speaks against a sentence's values: they are another row's or thing's, or in another unit."""
+        spoken = _first(numbers, lambda number: self._of_values(sentence, number))
+        return None if spoken is None else self._objection(
+            Finding.CONTRADICTED, spoken[1].mismatch.value,
+            mismatch_reason(spoken[1].mismatch, language=self._language), spoken[1].place,
         )
+
+    def _of_values(self, sentence: str, number: int) -> _Mistaken | None:
+        figure = self._figures[number - 1].contradiction(sentence, self._question)
+        if figure is not None:
+            return _Mistaken(figure.mismatch, Place(number, figure.start, figure.end, figure.lead))
+        passage = self._passages[number - 1]
+        if passage.language and passage.language != self._language:
+            # Words of two languages have too little in common to tell anything by what they lack.
+            return None
+        row = self._rows[number - 1].contradiction(sentence)
+        if row is not None:
+            # A row that the sentence does not name is no answer either.
+            return _Mistaken(Mismatch.SUBJECT, Place(number, row.start, row.end, row.head) if row.is_named else None)
+        other = self._anchors[number - 1].objection(sentence)
+        if other is not None:
+            place = Place(number, other.start, other.end, other.lead) if other.is_of_it else None
+            return _Mistaken(Mismatch.GIVEN if other.is_of_it else Mismatch.SUBJECT, place)
+        return None
 
     def _objection(self, finding: Finding, difference: str, told: str, place: Place | None) -> Objection:
         objections_total.labels(difference).inc()

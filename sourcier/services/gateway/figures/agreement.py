@@ -28,6 +28,8 @@ class Mismatch(Enum):
     SUBJECT = "other subject"
     UNIT = "other unit"
     SIGN = "other sign"
+    GIVEN = "given otherwise"
+    """As a proposal, as what was before, or per another time."""
 
 
 @dataclass(frozen=True)

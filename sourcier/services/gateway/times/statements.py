@@ -28,7 +28,8 @@ _FIXING = lexicon.words(
     "fixe fixee fixes porte portee portes passe etabli etablie est sont sera seront maintenu maintenue reconduit "
     "indique desormais actuellement eleve atteint vaut coute represente nouveau nouvelle montant prix tarif valeur "
     "somme total cout maximum minimum nombre taux duree horaire horaires ouvert ouverte ouverts ouvre compter partir "
-    "set raised now amounts costs price amount value current currently open opens"
+    "set raised increased reduced lowered effect passe passent passera desormais now "
+    "amounts costs price amount value current currently open opens"
 )
 """Words that tell a value and not what it is of."""
 _NUMBERED = lexicon.words(

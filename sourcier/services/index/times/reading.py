@@ -20,7 +20,7 @@ from sourcier.services.index.times.document import (
 )
 from sourcier.services.index.times.periods import Period
 
-RULES = 1
+RULES = 2
 """Of these rules: what earlier ones read is read again. Count it up with each change of what is read."""
 HEAD_CHARACTERS_MAX = 2_000
 TAIL_CHARACTERS_MAX = 600
@@ -56,6 +56,9 @@ _OWN = re.compile(
 _SIGNED_AT_END = re.compile(r"(?:fait|signe|conclu|done|signed) (?:a|le|en|at|in|on)\b[^.\n\d]{0,60}$")
 _VERSION = re.compile(r"\b(?:version|v|rev(?:ision)?|edition|indice)\.?\s?(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})\b")
 _TARGET = r"(?P<target>(?:[^.;\n]|\.(?=\d)){3,160})"
+_AMENDS_IN_TITLE = re.compile(
+    r"\W?(?:avenant|rider|amendment|additif|addendum|rectificatif|erratum|modificatif)\b"
+)
 _REPLACES = re.compile(
     r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substituent?|cancels|supersedes|replaces|repeals)\b"
     r"(?:\s(?:et|and)\s(?:remplacent|remplace|abroge|annule|replaces|supersedes)\b)?"
@@ -65,7 +68,8 @@ _AMENDS = re.compile(
     rf"\b(?:modifient|modifie|modifiant|completent|complete|portant (?:modification|revision) d[eu]s?|amends|amending)"
     rf"\s{_TARGET}"
 )
-_RIDER = re.compile(rf"\b(?:avenant|rider|amendment)\s(?:n ?[°ºo]? ?)?\d{{1,4}}\s(?:du \S{{1,12}} \S{{1,12}} \d{{4}} )?"
+_RIDER = re.compile(rf"\b(?:avenant|rider|amendment)\s(?:n ?[°ºo]?\.? ?)?\d{{1,4}}\s"
+                    rf"(?:(?:du|of) \S{{1,12}} \S{{1,12}} \d{{4}} )?"
                     rf"(?:a l['’]|au|a la|a|to(?: the)?)\s?{_TARGET}")
 # « La note du 3 mars 2020 est annulée »: what is meant stands before; replaced by a third one is nothing of this one.
 _PASSIVE = re.compile(
@@ -85,7 +89,7 @@ _PAPERS = re.compile(
     r"\b(?:version|note|notice|circulaire|instruction|procedure|reglement|accord|avenant|convention|charte|decision|"
     r"deliberation|arrete|decret|directive|consigne|document|texte|dispositions?|edition|organigramme|tarifs?|guide|"
     r"politique|fiche|contrat|protocole|annexe|precedente?|memo|policy|procedure|agreement|rules?|notice|circular|"
-    r"handbook|manual|celle|celui|ceux|celles)"
+    r"handbook|manual|bail|baux|marche|statuts|devis|lease|contract|licen[cs]e|celle|celui|ceux|celles)"
 )
 _WORD = re.compile(r"[^\W\d_]{1,5}\d\w*|[^\W\d_]+")
 
@@ -162,7 +166,9 @@ def _of_metadata(metadata: Mapping[str, object]) -> Iterator[DocumentDate]:
 def _of_title(title: str, named: Sequence[_Named]) -> Iterator[DocumentDate]:
     # « Avenant n° 58 du 12 mars 2023 à la convention du 3 avril 1990 » is not of 1990.
     if found := [each for each in dates_in(title, years=True) if not _is_named(each, named)]:
-        yield DocumentDate(DateKind.DOCUMENT, found[-1].period, Origin.TITLE)
+        # « Avenant du 2 mars 2026 au contrat de Mme Renard du 3 février 2025 »: its own date stands first.
+        own = found[0] if _AMENDS_IN_TITLE.match(fold_in_place(title)) else found[-1]
+        yield DocumentDate(DateKind.DOCUMENT, own.period, Origin.TITLE)
 
 
 def _of_text(opening: _Text, named: Sequence[_Named]) -> Iterator[DocumentDate]:

@@ -125,18 +125,25 @@ async def test_a_true_yes_is_the_clauses_too() -> None:
     assert text(events) == "Yes: “Smoking is forbidden.” [1]"
 
 
-@pytest.mark.parametrize("says", [
-    "Oui, la cantine sert le jeudi [1].", "Non, la cantine ne sert pas le jeudi [1].", "**Oui**, la cantine sert [1].",
+UNSURE = "Les passages ne permettent pas de répondre par oui ou par non avec certitude."
+NO_SUCH_DAY = "Les passages ne contiennent pas « jeudi »."
+
+
+@pytest.mark.parametrize(("says", "finding", "reason"), [
+    ("Oui, la cantine sert le jeudi [1].", Finding.FIGURE_ABSENT, NO_SUCH_DAY),
+    ("Non, la cantine ne sert pas le jeudi [1].", Finding.FIGURE_ABSENT, NO_SUCH_DAY),
+    ("**Oui**, la cantine sert [1].", Finding.UNDECIDED, UNSURE),
 ])
-async def test_a_yes_that_no_clause_bears_out_gives_way_to_the_closest_clause(says: str) -> None:
+async def test_a_yes_that_no_clause_bears_out_gives_way_to_the_closest_clause(
+    says: str, finding: Finding, reason: str
+) -> None:
     events, peers = await ask("La cantine sert-elle le jeudi ?", says, CANTEEN)
     assert shown(events).startswith("Les documents trouvés ne le disent pas en ces termes. Le plus proche : « La "
                                     "cantine ne sert pas le mercredi. » [1]")
     assert len(peers.prompts) == 1
     assert finished(events).outcome is Outcome.QUOTED
     [withheld] = [event for event in events if isinstance(event, Withheld)]
-    assert withheld.finding is Finding.UNDECIDED
-    assert withheld.reason == "Les passages ne permettent pas de répondre par oui ou par non avec certitude."
+    assert (withheld.finding, withheld.reason) == (finding, reason)
 
 
 async def test_clauses_that_disagree_are_both_quoted_and_cited() -> None:

@@ -47,6 +47,11 @@ def test_other_questions_are_left_alone(question: str) -> None:
 
 @pytest.mark.parametrize(("question", "text", "expected"), [
     # The opposite of each gets the opposite word.
+    ("Le fauteuil est-il fourni ?", "Le bureau est fourni ; le fauteuil ne l'est pas.", Decision.NO),
+    ("La sono est-elle comprise ?", "La vaisselle est comprise. La sono ne l'est pas.", Decision.NO),
+    ("Les ruches sont-elles admises ?", "Les poules ne sont pas admises ; les ruches le sont.", Decision.YES),
+    ("Is the projector included?", "The kitchen is included; the projector is not.", Decision.NO),
+    ("Le stade est-il gratuit ?", "Le parc est gratuit. Le hall est ouvert. Le stade ne l'est pas.", Decision.QUOTED),
     ("Le dépôt est-il ouvert le samedi ?", "Le dépôt n'est pas ouvert le samedi.", Decision.NO),
     ("Le dépôt est-il fermé le samedi ?", "Le dépôt n'est pas ouvert le samedi.", Decision.YES),
     ("Est-il interdit de fumer dans les caves ?", "On ne peut pas fumer dans les caves.", Decision.YES),

@@ -29,6 +29,18 @@ def test_dates_are_found_and_figures_are_none(text: str, found: list[str]) -> No
     assert [each.period.text(language="fr") for each in dates_in(text, years=True)] == found
 
 
+@pytest.mark.parametrize(("title", "told"), [
+    ("Avenant n° 1 du 3 mai 2024 au bail commercial du 12 avril 2021", "3 mai 2024"),
+    ("Avenant du 2 mars 2026 au dossier de Mme Renard du 3 février 2025", "2 mars 2026"),
+    ("Amendment no. 2 of 9 March 2026 to the maintenance agreement of 5 February 2024", "9 mars 2026"),
+    ("Compte rendu du 4 mai 2026, mis à jour le 6 mai 2026", "6 mai 2026"),
+])
+def test_what_amends_another_document_has_its_own_date(title: str, told: str) -> None:
+    period = times_of(title=title, name="", head="").period
+    assert period is not None
+    assert period.text(language="fr") == told
+
+
 @pytest.mark.parametrize(("name", "told"), [
     ("note-2024-01.md", "janvier 2024"),
     ("organigramme-2026.md", "2026"),

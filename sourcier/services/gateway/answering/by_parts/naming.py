@@ -170,6 +170,9 @@ def named_by(label: str, named: Iterable[Named]) -> tuple[Named, ...]:
     ]
     exact = [each for each in found if frozenset(_words(each.title.title)) == words]
     found = exact or found
+    if _AMENDING.search(fold_in_place(label)) is None:
+        # « Avenant n° 2 au bail » bears the name of what it changes, and is not called so.
+        found = [each for each in found if _AMENDING.search(fold_in_place(each.title.title)) is None] or found
     return tuple(found) if len(found) <= NAMED_MAX else ()
 
 

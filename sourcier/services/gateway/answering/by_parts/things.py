@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from itertools import pairwise
 
 from sourcier.services.gateway.answering.by_parts.asking import AND, PARTS_MAX, Form, Said, Several, capitalised
 from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses import questions as clauses
 from sourcier.services.gateway.computing import questions as computing
 from sourcier.services.gateway.computing.asking import spans_between
 from sourcier.services.index.language.stop_words import fold_in_place
@@ -184,35 +186,117 @@ def _row(said: Said, start: int, end: int) -> tuple[str, ...] | None:
 
 
 _ASKING = (
-    r"(?:(?:a |de |pour |dans |en )?(?:quell?e?s?|qui|quand|combien|comment|ou)|what|who|where|when|"
-    r"how(?: much| many)?|which)"
+    r"(?:(?:a |de |pour |dans |en |avant |jusqu'a |depuis )?(?:quell?e?s?|qui|quand|combien|comment|ou)|what|who|where|"
+    r"when|how(?: much| many| long)?|which)"
 )
-_NEW_QUESTION = re.compile(rf"(?:\s?\?\s(?:et |and )?|\s?,?\s(?:et|and)\s)(?={_ASKING}\b)")
+_TURNED = r"\w+-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous)\b"
+_TURNED_ROUND = re.compile(rf"\b{_TURNED}")
+_ENGLISH_TURNED = re.compile(r"\A(?:is|are|was|were|can|may|must|does|do|did|has|have|will|should)\s")
+EST_CE_WORDS_MIN = 4
+_NEW_QUESTION = re.compile(r"\s?\?\s(?:et |and )?|\s?,?\s(?:et|and)\s")
 _ASKS = re.compile(rf"{_ASKING}\b")
 _REFERS = re.compile(
-    r"\b(?:il|elle|ils|elles|ce|cela|ca|celui|celle|ceux|celles|celui-ci|en|y|lui|leur|leurs|son|sa|ses|la meme|"
+    r"\b(?:il|elle|ils|elles|ce|cela|ca|celui|celle|ceux|celles|celui-ci|y|lui|leur|leurs|son|sa|ses|la meme|"
     r"le meme|laquelle|lequel|it|its|they|them|their|this|that|these|those|he|she|his|her|there|one)\b"
-    r"|\b(?:la|le|les)\s\w+(?:er|ir|re)\b|\bl'\w+(?:er|ir|re)\b|\bc'est\b"
+    rf"|\ben\s(?:{_TURNED}|(?:a|ai|as|ont|avons|avez|est|sont|faut|reste|restent|beneficie|beneficient)\b)"
+    r"|\b(?:comment|ou|quand|combien|de|pour|sans|on|je|il|dois|peut|faut|doit|puis|peux)\s(?:la|le|les)\s\w+(?:er|ir)\b"
+    r"|\bl'(?!heure\b)\w+(?:er|ir|re)\b|\b(?:le|la|les)\s(?:faire|prendre|rendre|mettre|remettre|suivre|joindre|lire)\b"
+    r"|\bc'est\b"
 )
 """What stands for something of the question before: by itself, such a question asks nothing."""
+_PRONOUN_TURNED = re.compile(r"-(?:t-)?(?:ils?|elles?)\b")
+_SUBJECT = re.compile(r"\b(?:le|la|les|un|une|des|mon|ma|mes|notre|nos|votre|vos|chaque)\s|\bl'")
+"""What makes a pronoun behind a verb repeat a subject: « quel préavis le preneur doit-il respecter »."""
 _VERB = re.compile(
     r"\b(?:est|sont|etait|sera|coute|coutent|ouvre|ouvrent|ferme|ferment|peut|doit|faut|dure|durent|signe|dirige|gere|"
     r"delivre|trouve|trouvent|recoit|is|are|was|does|do|can|must|costs?|opens?|closes?|runs?|signs?|signed)\b"
+    rf"|\b{_TURNED}"
 )
 _CONTENT = re.compile(r"\w{4,}")
 CONTENT_MIN = 2
+_DETERMINED = re.compile(
+    r"\b(?:le|la|les|du|des|un|une|mon|ma|mes|notre|nos|votre|vos|the|a|an|my|our|your)\s|\b[ld]'\w|"
+    r"-(?:je|on|nous|vous|tu)\b|\b(?:do|does|can|may|must)\s(?:i|we|you)\b"
+)
+"""What makes a question of how many one of its own: something determined, or whoever asks."""
+_BEGINS_YES_NO = re.compile(
+    rf"(?:{_TURNED}|(?:le|la|les|un|une|des|mon|ma|mes|notre|nos|ce|cette|ces|chaque|is|are|can|may|must|does|do|has|"
+    r"have|will)\s|l')"
+)
+_CIRCUMSTANCE = re.compile(
+    r"(?:en cas d|en |si |s'il|lors|quand |pour |pendant |dans |apres |avant |a partir |selon |if |when |for |in |"
+    r"during |after |before )[^,?]*,"
+)
+"""What is said of all that follows: « En cas de maladie, dois-je prévenir et combien de jours sont payés ? »."""
 
 
 def questions_in_one(said: Said) -> Several | None:
-    """Return the questions that one text asks, where each says by itself what it asks; None for all else."""
-    cuts = list(_NEW_QUESTION.finditer(said.plain))
+    """Return the questions that one text asks, where each says by itself what it asks; None for all else.
+
+    One of them may be a question for yes or no: « La cantine sert-elle le mercredi et combien de jours de congés
+    ai-je ? ».
+    """
+    joints = list(_NEW_QUESTION.finditer(said.plain))
+    ends = [*(each.start() for each in joints[1:]), len(said.typed)]
+    cuts = [each for each, end in zip(joints, ends, strict=False) if _begins(said, each, end)]
     if not cuts or len(cuts) >= PARTS_MAX:
         return None
     spans = spans_between(cuts, 0, len(said.typed))
     plain = [said.plain[start:end].strip() for start, end in spans]
-    if any(_ASKS.match(each) is None or _VERB.search(each) is None for each in plain):
+    kinds = [_kind(said, start, end) for start, end in spans]
+    if any(kind is None for kind in kinds):
         return None
-    if any(_REFERS.search(each) is not None or len(_CONTENT.findall(each)) < CONTENT_MIN for each in plain[1:]):
+    if any(_refers(each) or len(_CONTENT.findall(each)) < CONTENT_MIN for each in plain[1:]):
         return None
-    questions = tuple(f"{capitalised(said.typed[start:end].strip())} ?" for start, end in spans)
+    if "yes or no" in kinds and (
+        _CIRCUMSTANCE.match(plain[0]) is not None
+        or any(kind == "open" and _DETERMINED.search(_ASKS.sub("", each, count=1)) is None
+               for kind, each in zip(kinds, plain, strict=True))
+    ):
+        return None
+    end = " ?" if said.is_french else "?"
+    questions = tuple(
+        f"{capitalised(said.typed[start:stop].strip())}{end}" for start, stop in spans
+    )
     return Several(Form.QUESTIONS, questions, str)
+
+
+def _begins(said: Said, joint: re.Match[str], end: int) -> bool:
+    """Return whether a question of its own begins behind a joint, as far as its first words tell.
+
+    Behind a question mark one for yes or no goes on with what was asked: « Le licenciement doit-il … ? ».
+    """
+    if _ASKS.match(said.plain, joint.end()) is not None:
+        return True
+    return "?" not in joint.group() and _BEGINS_YES_NO.match(said.plain, joint.end()) is not None and _is_yes_or_no(
+        said, joint.end(), end
+    )
+
+
+def _kind(said: Said, start: int, end: int) -> str | None:
+    """Return what a part asks for, `open` or `yes or no`; None for what is no question by itself."""
+    plain = said.plain[start:end].strip()
+    if _ASKS.match(plain) is not None:
+        return "open" if _VERB.search(plain) is not None else None
+    return "yes or no" if _is_yes_or_no(said, start, end) else None
+
+
+def _is_yes_or_no(said: Said, start: int, end: int) -> bool:
+    plain = said.plain[start:end].strip()
+    if not start and plain.startswith("est-ce qu"):
+        has_verb = _VERB.search(plain) is not None or len(plain.split()) > EST_CE_WORDS_MIN
+    else:
+        has_verb = (_TURNED_ROUND if said.is_french else _ENGLISH_TURNED).search(plain) is not None
+    return has_verb and clauses.asked(f"{said.typed[start:end].strip(' ?')} ?", today=_ANY_DAY) is not None
+
+
+_ANY_DAY = date(2000, 1, 1)
+"""Which day it is makes no question of what is none."""
+
+
+def _refers(plain: str) -> bool:
+    own = plain
+    for turned in _PRONOUN_TURNED.finditer(plain):
+        if _SUBJECT.search(plain, 0, turned.start()) is not None:
+            own = f"{own[: turned.start()]}{' ' * len(turned.group())}{own[turned.end() :]}"
+    return _REFERS.search(own) is not None
