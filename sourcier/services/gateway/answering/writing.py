@@ -103,7 +103,7 @@ class Writer:
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         with self._stopwatch.measure("clauses"):
-            await asyncio.to_thread(self._clauses.prepare)
+            await asyncio.to_thread(self._clauses.rule)
         decided = yes_no.decided(self._clauses, self._passages, self._messages)
         if decided:
             # A clause answers the question by itself, and the language model is spared.
@@ -122,6 +122,9 @@ class Writer:
                 return
         if not self._options.writes:
             return
+        with self._stopwatch.measure("clauses"):
+            # Not before the extract is shown, which waits for nothing that only sentences need.
+            await asyncio.to_thread(self._clauses.prepare)
         if self._options.sources_characters_max:
             with self._stopwatch.measure("abridge"):
                 await asyncio.to_thread(self._abridge)
