@@ -67,6 +67,7 @@ class Warming:
     async def _read(self) -> None:
         """Have the engine read the fixed part of prompts, which it then finds in its prefix cache."""
         assert self._reading is not None
+        await self._peers.language_model_reached()
         messages = self._reading.messages
         prompt = Prompt(
             system=messages.instructions.format(refusal=self._reading.refusal), user=messages.extracts,
