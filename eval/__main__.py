@@ -11,6 +11,7 @@ import click
 
 from eval import gates, shared_sets
 from eval.answers import figures, in_parts, office
+from eval.answers.abridging import measure_readings
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
 from eval.answers.extracts import measure_extracts
@@ -41,6 +42,7 @@ from eval.system import NO_MODEL, OWN_MODEL, StackFailed, running_system
 from eval.times.command import in_force, yes_no
 from eval.variants.command import retrieval_gate, variants
 from sourcier import SourcierError
+from sourcier.services.stack.settings import READ_CHARACTERS_MAX
 
 DOCUMENT = MEASURED / HISTORY / "quality.md"
 """Where tables are written; docs/measured/quality.md, which people write, has the figures that matter."""
@@ -118,6 +120,20 @@ def answered_in_office(half: str | None, shown_errors: bool) -> None:
         click.echo(f"{heading}\n\n{office.table(answers)}\n")
         if shown_errors:
             click.echo(f"{office.errors(answers)}\n")
+
+
+@main.command()
+@click.option("--data", type=FOLDER, multiple=True,
+              help="A folder with a retrieval set whose questions name their answers; may be given several times.")
+@click.option("--questions", type=click.IntRange(min=1), help="Ask only so many of each set; all when left out.")
+@click.option("--characters", type=click.IntRange(min=1), default=READ_CHARACTERS_MAX, show_default=True,
+              help="Most characters of all passages of a question.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the embedding model.")
+def readings(data: tuple[Path, ...], questions: int | None, characters: int, engine: str) -> None:
+    """Measure what the language model is given to read of passages, in this process, without it."""
+    click.echo(asyncio.run(measure_readings(
+        [datasets.load(folder).first(questions) for folder in data], engine=engine, characters_max=characters
+    )))
 
 
 @main.command()

@@ -54,7 +54,8 @@ class Outcome:
 async def measure_extracts(datasets: Sequence[Dataset], *, engine: str) -> str:
     """Return how often a sentence is shown and right, by set and whether a value is asked for, as Markdown."""
     asker = OfflineAsker(OfflineEncoder(model=MODEL, engine=engine, kept=RESULTS), progress=Progress)
-    outcomes = await _outcomes(asker, await asker.hold_files(handbook.paths(), name=handbook.COLLECTION), _handbook())
+    collection = await asker.hold_files(handbook.paths(), name=handbook.COLLECTION)
+    outcomes = await _outcomes(asker, collection, handbook_questions())
     for dataset in datasets:
         rows = [("", Asking(each.text, (each.answers,), frozenset(each.relevant)))
                 for each in dataset.questions if each.answers]
@@ -62,7 +63,8 @@ async def measure_extracts(datasets: Sequence[Dataset], *, engine: str) -> str:
     return table(outcomes)
 
 
-def _handbook() -> list[tuple[str, Asking]]:
+def handbook_questions() -> list[tuple[str, Asking]]:
+    """Return the demo's questions, in other words, and in other languages, by what sets them apart."""
     answerable = [each for each in handbook.questions() if each.answerable]
     facts = [each.facts for each in answerable]
     return [
@@ -101,15 +103,16 @@ def _outcome(group: str, asking: Asking, searched: Asked, *, without: frozenset[
 
 
 def _holds(asking: Asking, source: Source, chosen: Chosen) -> bool:
-    text = _plain(" ".join([
+    text = plain(" ".join([
         *(source.text[start:end] for start, end in chosen.sentence.spans),
         *(f"{source.text[cell.start : cell.end]} {cell.header.removeprefix('Nombre de ')}"
           for cell in chosen.sentence.cells),
     ]))
-    return bool(asking.facts) and all(any(_plain(fact) in text for fact in group) for group in asking.facts)
+    return bool(asking.facts) and all(any(plain(fact) in text for fact in group) for group in asking.facts)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Return a text as answers are looked for in it."""
     return " ".join(fold(text.casefold().replace("\u2019", "'")).split())
 
 

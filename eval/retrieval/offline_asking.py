@@ -108,6 +108,11 @@ class OfflineAsker:
         search = OfflineSearch(Dataset(collection, held.dataset.passages, rows), held.corpus, encoded)
         self._batch = _Batch(collection, {text: place for place, text in enumerate(asked)}, search, embeddings)
 
+    def embedding(self, question: str) -> QueryEmbedding:
+        """Return the vectors of a question that was prepared."""
+        assert self._batch is not None
+        return self._batch.embeddings[self._batch.places[question]]
+
     async def ask(self, question: str, *, collection: str) -> Asked:
         """Return what is found for a question that was prepared."""
         batch, held = self._batch, self._collections[collection]

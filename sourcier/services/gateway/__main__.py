@@ -44,6 +44,7 @@ from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.baseline import Backgrounds
 from sourcier.services.gateway.answering.by_tools.tools import ToolAnswerer
+from sourcier.services.gateway.answering.warming import Reading, Warming
 from sourcier.services.gateway.api.access import AccessServer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
@@ -64,6 +65,7 @@ from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.live.log import AnswerLog
 from sourcier.services.gateway.peers.services import Limits, Peers
+from sourcier.services.gateway.phrases import messages_in
 from sourcier.services.gateway.points.importing import PointImporter
 from sourcier.services.gateway.prompting.marking import open_marking
 from sourcier.services.gateway.retrieval.lent_models import LentModels
@@ -108,7 +110,8 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max,
             closeness=settings.closeness,
         )
-        dialogue = _dialogue(settings, database, peers, retriever)
+        backgrounds = Backgrounds(peers)
+        dialogue = _dialogue(settings, database, peers, retriever, backgrounds)
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(database),
                                 RetrievalPlanner(database, settings)), ANSWER_SERVICE_NAME)
@@ -134,14 +137,18 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
                    TransferServer(database, transfers, PointImporter(database, peers, transfers)),
                    TRANSFER_SERVICE_NAME)
         vectors = LearnedVectors(database, peers.embed, interval_seconds=settings.learned_vectors_seconds)
+        warming = Warming(peers, backgrounds, reading=_reading(settings))
         kept = settings.conversation_retention_days, settings.answer_retention_days
         expiring: list[Worker] = [] if kept == (None, None) else [
             ExpiringConversations(database, retention_days=kept[0], answer_retention_days=kept[1])
         ]
-        await lifecycle.serve(server, [answers, vectors, *expiring, *await _workers(settings, opened)], stopping)
+        workers: list[Worker] = [answers, vectors, warming, *expiring, *await _workers(settings, opened)]
+        await lifecycle.serve(server, workers, stopping)
 
 
-def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retriever: Retriever) -> Dialogue:
+def _dialogue(
+    settings: GatewaySettings, database: Database, peers: Peers, retriever: Retriever, backgrounds: Backgrounds
+) -> Dialogue:
     """Put together what answers a question of a conversation."""
     marking = open_marking(settings.prompt_secret.get_secret_value())
     direct = DirectAnswers(
@@ -149,7 +156,7 @@ def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retri
         search_seconds_max=settings.search_seconds_max, sources=settings.validated_sources,
     )
     opinions = Opinions(Judge(peers, settings.judging), Entailment(peers, settings.entailing))
-    assessor = Assessor(database, Backgrounds(peers), seconds_max=settings.search_seconds_max)
+    assessor = Assessor(database, backgrounds, seconds_max=settings.search_seconds_max)
     answerer = Answerer(
         retriever, peers, marking, direct, opinions,
         by_tools=ToolAnswerer(retriever, peers, marking, opinions, assessor),
@@ -158,6 +165,14 @@ def _dialogue(settings: GatewaySettings, database: Database, peers: Peers, retri
         in_parts=settings.answer_in_parts,
     )
     return Dialogue(answerer, Rewriter(peers, seconds_max=settings.rewrite_seconds_max), database, settings.dialogue)
+
+
+def _reading(settings: GatewaySettings) -> Reading | None:
+    """Return what the model may read ahead, where it is one that reads slowly."""
+    if not settings.sources_characters_max:
+        return None
+    messages = messages_in(settings.default_language)
+    return Reading(messages, settings.refusal_text or messages.refusal)
 
 
 @asynccontextmanager

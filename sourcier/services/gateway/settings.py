@@ -55,6 +55,10 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     """Passages found before re-ranking."""
     passages: int = Field(default=5, ge=1, le=20)
     """Passages given to the language model."""
+    sources_characters_max: int = Field(default=0, ge=0, le=1_000_000)
+    """Most characters of all passages that the language model reads: of each passage the pieces closest to the
+    question, chosen by rule. 0 gives whole passages, for a model that reads fast; `sourcier up` sets 2,200 where it
+    runs one on a processor. docs/measured/first-word.md has what each value keeps."""
     rerank: bool = True
     """Whether answers re-rank; a request may say otherwise."""
     ranking: Literal["auto", "service"] = "auto"

@@ -154,6 +154,7 @@ def _environment(
         environment["SOURCIER_GATEWAY_PROMPT_SECRET"] = _given_or_kept(
             settings.gateway_prompt_secret, folder / "gateway" / "prompt-secret"
         )
+        environment["SOURCIER_GATEWAY_SOURCES_CHARACTERS_MAX"] = str(settings.sources_characters_max)
     if _watches_documents(settings):
         environment["SOURCIER_INGEST_SOURCE_BUCKET"] = DOCUMENTS_BUCKET
         environment["SOURCIER_INGEST_RECONCILE_SECONDS"] = f"{settings.ingest_reconcile_seconds:g}"

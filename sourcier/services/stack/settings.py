@@ -11,12 +11,15 @@ from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from sourcier.installation import data_folder
+from sourcier.services.chassis.models.gpu import DEVICE
 from sourcier.services.chassis.models.store import MANIFEST_FILE, default_root
 from sourcier.services.chassis.settings import SubjectSettings, shared
 from sourcier.services.stack import language_models
 
 OLD_ENDPOINT_NAMES = frozenset({"mistral", "openai", "ollama", "litellm"})
 """What the old name `RAG_PROVIDER` may say of an endpoint."""
+READ_CHARACTERS_MAX = 2_200
+"""Of all passages together, where a processor reads them: docs/measured/first-word.md has what it keeps."""
 SERVICE_NAMES = ("ingest", "embed", "rerank", "generate", "gateway", "web")
 
 
@@ -76,6 +79,10 @@ class StackSettings(SubjectSettings):
     """What senders of notifications show to the gateway; empty makes one up."""
     gateway_prompt_secret: SecretStr = SecretStr("")
     """Keys the delimiters of passages in prompts; empty makes one up, and keeps it."""
+
+    gateway_sources_characters_max: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Most characters of all passages that the language model reads; without it 2,200 where the stack runs a model on
+    a processor, which reads a few hundred tokens a second, else whole passages."""
 
     web_session_secret: SecretStr = SecretStr("")
     """Seals the cookies of people who signed in; empty makes one up, and keeps it."""
@@ -172,6 +179,13 @@ class StackSettings(SubjectSettings):
     def serves_model(self) -> bool:
         """Whether this stack runs a generate service that loads a model."""
         return "generate" in self.services and self.loads_model and not self.generate_url
+
+    @property
+    def sources_characters_max(self) -> int:
+        """How much of the passages the language model is given to read, in characters; 0 for whole ones."""
+        if self.gateway_sources_characters_max is not None:
+            return self.gateway_sources_characters_max
+        return READ_CHARACTERS_MAX if self.serves_model and not DEVICE.exists() else 0
 
     @property
     def loads_model(self) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -384,6 +385,24 @@ def test_the_secret_of_prompts_is_made_up_once_and_gives_way_to_ones_own(
     assert len(first) >= 32
     monkeypatch.setenv("SOURCIER_GATEWAY_PROMPT_SECRET", "mine")
     assert compose(StackSettings()).environment()["SOURCIER_GATEWAY_PROMPT_SECRET"] == "mine"
+
+
+@pytest.mark.parametrize(("given", "characters"), [
+    ({}, "2200"), ({"generate_openai_url": "http://127.0.0.1:1/v1"}, "0"), ({"gateway_sources_characters_max": 0}, "0"),
+    ({"generate_openai_url": "http://127.0.0.1:1/v1", "gateway_sources_characters_max": 900}, "900"),
+])
+def test_a_model_on_this_processor_reads_parts_of_passages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], characters: str
+) -> None:
+    monkeypatch.setattr("sourcier.services.stack.settings.DEVICE", tmp_path / "no-gpu")
+    environment = compose(StackSettings(data_dir=tmp_path, **given)).environment()
+    assert environment["SOURCIER_GATEWAY_SOURCES_CHARACTERS_MAX"] == characters
+
+
+def test_a_model_on_a_gpu_reads_whole_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sourcier.services.stack.settings.DEVICE", tmp_path)
+    environment = compose(StackSettings(data_dir=tmp_path)).environment()
+    assert environment["SOURCIER_GATEWAY_SOURCES_CHARACTERS_MAX"] == "0"
 
 
 def test_a_service_that_starts_again_has_the_model_that_the_stack_began_with(

@@ -45,6 +45,8 @@ class AnswerOptions:
     """Whether a sure extract that holds the value asked for is the answer, and the model is spared."""
     writes: bool = True
     """Whether the language model may write where no rule answers; else nothing is said then."""
+    sources_characters_max: int = 0
+    """Most characters of all passages that the language model reads, the closest pieces of each; 0 for whole ones."""
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
     """Tells what is planned from what is so by now."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from sourcier.services.gateway.answering.extracting import extract_of, with_answ
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.options import AnswerOptions
 from sourcier.services.gateway.answering.quoting import quote
+from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import (
     Degradation,
     Event,
@@ -28,6 +29,7 @@ from sourcier.services.gateway.events import (
 from sourcier.services.gateway.evidence.citing import Citer
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.judge import log_odds
+from sourcier.services.gateway.evidence.reading.abridging import abridged
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.evidence.source_terms import informing
 from sourcier.services.gateway.evidence.support import SupportScorer
@@ -40,6 +42,7 @@ from sourcier.services.gateway.prompting.prompt import build_prompt
 from sourcier.services.gateway.retrieval.neighbours import join
 from sourcier.services.gateway.retrieval.query import Query
 from sourcier.services.gateway.stopwatch import Stopwatch
+from sourcier.services.index.search.passages import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +71,7 @@ class Writer:
         self._refusal = refusal
         self.joined = [join(entry) for entry in passages]
         self._passages = [each.passage for each in self.joined]
-        informed = [informing(passage) for passage in self._passages]
+        informed = self._informed = [informing(passage) for passage in self._passages]
         self._clauses = ClauseCheck(
             informed, question=query.question, language=messages.language, today=options.today, disputed=disputed
         )
@@ -76,10 +79,8 @@ class Writer:
             peers, informed, tenant=query.tenant,
             space_id=embedding.space_id, thresholds=options.support,
         )
-        self._prompt = build_prompt(
-            query.question, self._passages, messages, refusal=refusal, marking=marking, tenant=query.tenant,
-            history=options.history,
-        )
+        self._embedding = embedding
+        self._prompt = self._prompt_over(self._passages)
         self._opinion = None if opinions is None else opinions.open(
             self._prompt, self._passages, language=messages.language, tenant=query.tenant, judge=options.judge,
             judge_question=options.judge_question, question=query.question,
@@ -102,7 +103,7 @@ class Writer:
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         with self._stopwatch.measure("clauses"):
-            await asyncio.to_thread(self._clauses.prepare)
+            await asyncio.to_thread(self._clauses.rule)
         decided = yes_no.decided(self._clauses, self._passages, self._messages)
         if decided:
             # A clause answers the question by itself, and the language model is spared.
@@ -121,6 +122,12 @@ class Writer:
                 return
         if not self._options.writes:
             return
+        with self._stopwatch.measure("clauses"):
+            # Not before the extract is shown, which waits for nothing that only sentences need.
+            await asyncio.to_thread(self._clauses.prepare)
+        if self._options.sources_characters_max:
+            with self._stopwatch.measure("abridge"):
+                await asyncio.to_thread(self._abridge)
         if not await self._is_answerable():
             self.outcome = Outcome.REFUSED
             assert self._opinion is not None
@@ -174,6 +181,23 @@ class Writer:
             yield Degradation("citation", f"{self._scorer.failed}; some sentences were checked by their words alone")
         if self._opinion is not None:
             yield from self._opinion.degradations
+
+    def _prompt_over(self, passages: Sequence[Passage]) -> Prompt:
+        return build_prompt(
+            self._query.question, passages, self._messages, refusal=self._refusal, marking=self._marking,
+            tenant=self._query.tenant, history=self._options.history,
+        )
+
+    def _abridge(self) -> None:
+        """Have the language model read the closest pieces of the passages. Blocks for some ten milliseconds."""
+        read = abridged(
+            self._informed, self._query.question, self._embedding,
+            characters_max=self._options.sources_characters_max,
+        )
+        self._prompt = self._prompt_over(read)
+        self._eraser = CodeEraser(self._marking.markers(read, tenant=self._query.tenant))
+        if self._opinion is not None:
+            self._opinion.read(self._prompt)
 
     async def _is_answerable(self) -> bool:
         """Return whether the passages hold the answer, as far as the language model is asked beforehand."""

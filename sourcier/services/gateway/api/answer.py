@@ -287,7 +287,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
             ),
             judge=request.judge if request.HasField("judge") else None,
             judge_question=request.judge_question if request.HasField("judge_question") else None,
-            mode=mode, tool_limits=settings.tool_limits,
+            mode=mode, tool_limits=settings.tool_limits, sources_characters_max=settings.sources_characters_max,
             analyse=request.analyse if request.HasField("analyse") else analyse,
         )
 

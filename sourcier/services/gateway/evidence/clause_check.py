@@ -68,6 +68,11 @@ class ClauseCheck:
         self._today = today
         self._disputed = disputed
 
+    def rule(self) -> None:
+        """Find out now what the clauses say to the question. Blocks for milliseconds where that is a yes/no question.
+        """
+        _ = self.ruling
+
     def prepare(self) -> None:
         """Find out now what is found out at the first sentence otherwise. Blocks for milliseconds."""
         _ = self.ruling, self._clauses

@@ -106,6 +106,10 @@ class SecondOpinion:
         self.degradations: list[Degradation] = []
         """What was done in a lesser way than asked, to be told with the answer."""
 
+    def read(self, prompt: Prompt) -> None:
+        """Ask by another prompt: what the language model has read, the engine need not read again."""
+        self._prompt = prompt
+
     async def on(
         self, sentence: str, verdicts: Mapping[int, Verdict], *, repeated: bool = False, deadline: Deadline
     ) -> dict[int, Verdict]:

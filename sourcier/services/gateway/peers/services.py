@@ -128,6 +128,10 @@ class Peers:
         await asyncio.gather(*(look(name, channel) for name, channel in known.items()))
         return {name: found[name] for name in known if name in found}
 
+    async def language_model_reached(self) -> None:
+        """Wait for as long as the generate service cannot be reached: it listens once its model is warm."""
+        await self._channels[2].channel_ready()
+
     @property
     def ranker(self) -> str:
         """What re-ranks, as the rerank service names it; empty before it was asked."""

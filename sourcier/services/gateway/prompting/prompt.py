@@ -17,12 +17,12 @@ def build_prompt(
 ) -> Prompt:
     """Return the prompt over passages numbered from 1 in their order, each marked as a document's words (A11, Q7).
 
-    Of the history it holds a summary (A2).
+    One with an empty text is left out and keeps its number. Of the history it holds a summary (A2).
     """
     extracts = "\n\n".join(
         f"{header(number, passage, messages)}\n"
         f"{with_pair(marking.passage(passage.text, tenant=tenant, chunk_id=passage.chunk_id), passage, messages)}"
-        for number, passage in enumerate(passages, start=1)
+        for number, passage in enumerate(passages, start=1) if passage.text
     )
     sources = f"{messages.extracts}\n\n{extracts}\n\n"
     return Prompt(

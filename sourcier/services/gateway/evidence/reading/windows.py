@@ -51,7 +51,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
     """A piece of a passage, or a row of one of its tables, with the line that it needs above it."""
 
     start: int
@@ -67,7 +67,7 @@ class Windows:
         self._text = wording.text
         self._context = wording.context.strip()[-CONTEXT_CHARACTERS_MAX:]
         self._context_stems = all_forms(self._context)
-        self._units = _units(wording)
+        self._units = units_of(wording)
         self._frequencies = Counter(stem for unit in self._units for stem in unit.stems)
 
     def of(self, sentence: str, question: str = "", *, tokens_max: int) -> list[Window]:
@@ -75,9 +75,9 @@ class Windows:
 
         The closest sentence is read alone, too: beside its neighbours a reader sees less of what it denies.
         """
-        own = _words(sentence)
+        own = telling_words(sentence)
         words = dict.fromkeys(own, 1.0)
-        for word in _words(question):
+        for word in telling_words(question):
             words.setdefault(word, QUESTION_WEIGHT)
         scores = [self._score(unit, words) for unit in self._units]
         room = int(tokens_max * CHARACTERS_PER_TOKEN) - len(sentence) - len(question)
@@ -96,7 +96,7 @@ class Windows:
             covered.update(range(first, last + 1))
         return chosen
 
-    def _score(self, unit: _Unit, words: dict[frozenset[str], float]) -> float:
+    def _score(self, unit: Unit, words: dict[frozenset[str], float]) -> float:
         found = 0.0
         for word, weight in words.items():
             held = max((self._frequencies[stem] for stem in word & unit.stems), default=0)
@@ -140,14 +140,16 @@ class Windows:
         return Window(start, end, text, above, tuple((unit.start, unit.end) for unit in units))
 
 
-def _words(text: str) -> list[frozenset[str]]:
+def telling_words(text: str) -> list[frozenset[str]]:
+    """Return the forms of each word of a text that carries meaning."""
     return list(dict.fromkeys(forms(word) for word in split_words(text) if word not in FUNCTION_WORDS))
 
 
-def _units(wording: Wording) -> list[_Unit]:
+def units_of(wording: Wording) -> list[Unit]:
+    """Return the sentences, lines and rows of a passage, in its order; none overlaps another."""
     tables = tables_in(wording.text)
     found = [
-        _Unit(row.start, row.end, all_forms(wording.text[row.start : row.end]), table.head)
+        Unit(row.start, row.end, all_forms(wording.text[row.start : row.end]), table.head)
         for table in tables for row in table.rows
     ]
     pieces = [
@@ -157,9 +159,9 @@ def _units(wording: Wording) -> list[_Unit]:
     return sorted([*found, *_led(wording.text, pieces)], key=lambda unit: unit.start)
 
 
-def _led(text: str, pieces: Sequence[Piece]) -> list[_Unit]:
+def _led(text: str, pieces: Sequence[Piece]) -> list[Unit]:
     """Give each item of a list the line that leads in to it."""
-    found: list[_Unit] = []
+    found: list[Unit] = []
     lead: Piece | None = None
     for piece in pieces:
         line = _line(text, piece.start).lstrip()
@@ -168,13 +170,13 @@ def _led(text: str, pieces: Sequence[Piece]) -> list[_Unit]:
             continue
         if ITEM.match(line) is None:
             lead = piece if piece.text.endswith(":") else None
-            found.append(_Unit(piece.start, piece.end, piece.stems))
+            found.append(Unit(piece.start, piece.end, piece.stems))
             continue
         if lead is not None and found[-1].start == lead.start:
             # With its items it is read anyway.
             found.pop()
         above, stems = (None, piece.stems) if lead is None else ((lead.start, lead.end), piece.stems | lead.stems)
-        found.append(_Unit(piece.start, piece.end, stems, above))
+        found.append(Unit(piece.start, piece.end, stems, above))
     return found
 
 
