@@ -64,6 +64,7 @@ SETUPS = {
     "profile": Environment("profile", ("profile",), "the sampler of running services"),
     "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
     "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
+    "readers": Environment("readers", ("readers",), "readers of PDF to measure against, and what draws the pages"),
 }
 
 
