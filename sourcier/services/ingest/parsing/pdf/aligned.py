@@ -9,6 +9,7 @@ from statistics import median
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box
 from sourcier.services.ingest.parsing.pdf.lines import Line, Segment
+from sourcier.services.ingest.parsing.pdf.stripes import cut_at_stripes
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, cell_of_segments
 
 _ROWS_MIN = 2
@@ -41,8 +42,9 @@ def aligned_tables(lines: Sequence[Line], page: int) -> list[Table | Line]:
     """Return the lines, those that form a table as one."""
     found: list[Table | Line] = []
     index = 0
+    cut = cut_at_stripes(lines)
     while index < len(lines):
-        candidate = _grow(lines, index)
+        candidate = _grow(cut, index)
         rows = _rows(candidate) if candidate else []
         if candidate and _is_table(rows, candidate):
             table = _table(rows, candidate, page)
@@ -292,4 +294,5 @@ def _table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate, p
     if _is_spanning([[cell.text for cell in row] for row in cells[:3]], lines[0]):
         cells[0] = _spanning_header(lines[0], candidate)
     cells, edges = _titled(cells, [*(band.left for band in candidate.bands), candidate.bands[-1].right])
-    return Table(page, box, cells, tuple(edges))
+    bands = tuple((band.left, band.right) for band in candidate.bands)
+    return Table(page, box, cells, tuple(edges), bands if len(bands) == len(edges) - 1 else ())

@@ -132,6 +132,12 @@ def _join_pages(pages: list[list[Part]]) -> None:
 
 
 def _same_columns(one: Table, other: Table) -> bool:
+    if one.bands and len(one.bands) == len(other.bands):
+        # Figures that are set to the right begin elsewhere on each page: what counts is which columns lie over which.
+        return all(
+            (mine[0] < theirs[1] and theirs[0] < mine[1]) == (number == place)
+            for number, mine in enumerate(one.bands) for place, theirs in enumerate(other.bands)
+        )
     return len(one.edges) == len(other.edges) and all(
         abs(mine - theirs) <= _EDGE_TOLERANCE for mine, theirs in zip(one.edges, other.edges, strict=True)
     )

@@ -26,6 +26,8 @@ _PROSE_WORDS = 3.4
 _SHORT = 0.6
 _PARTED = 1.7
 """Lines further apart, in usual distances, belong to different parts of the page."""
+_NEAR = 0.9
+"""Baselines nearer than so many sizes of type are not those of two lines of one column."""
 _BULLET = re.compile(r"[•◦▪‣●○■□☐☒➢➤✓–—-]\s*\w")
 
 
@@ -85,9 +87,11 @@ def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
 def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
     """Yield stripes that no line crosses, as long as they go."""
     left, right = min(line.left for line in lines), max(line.right for line in lines)
+    usual = median(line.size for line in lines)
     active: list[_Gutter] = []
     for index, line in enumerate(lines):
-        least = _GUTTER_EM * line.size
+        # A heading in larger type stands in the same columns as its text.
+        least = _GUTTER_EM * min(line.size, usual)
         white = [gap for gap in _white(line, left, right) if gap[1] - gap[0] >= least]
         kept: dict[tuple[int, int], _Gutter] = {}
         alone = len(line.segments) == 1
@@ -123,16 +127,31 @@ def _white(line: Line, left: float, right: float) -> Iterator[tuple[float, float
 def _trimmed(gutter: _Gutter, lines: Sequence[Line]) -> _Gutter | None:
     """Leave out lines at both ends that have text on one side only and stand apart."""
     at = (gutter.left + gutter.right) / 2
-    both = [index for index in range(gutter.first, gutter.end) if lines[index].left < at < lines[index].right]
+    both = [index for index in range(gutter.first, gutter.end) if _beside(lines, index, gutter, at)]
     if len(both) < 2:
         return _staggered(gutter, lines, at)
     first, end = both[0], both[-1] + 1
-    usual = _usual_distance(lines[first:end])
+    usual = _usual_distance(lines[first:end], at)
     while first > gutter.first and lines[first].baseline - lines[first - 1].baseline <= 1.25 * usual:
         first -= 1
     while end < gutter.end and lines[end].baseline - lines[end - 1].baseline <= _PARTED * usual:
         end += 1
     return gutter._replace(first=first, end=end) if end - first >= _LINES_MIN else None
+
+
+def _beside(lines: Sequence[Line], index: int, gutter: _Gutter, at: float) -> bool:
+    """Tell whether a line has text on both sides, or one of the other side at its height: columns need not share
+    their baselines."""
+    line = lines[index]
+    if line.left < at < line.right:
+        return True
+    for way in (range(index - 1, gutter.first - 1, -1), range(index + 1, gutter.end)):
+        for other in map(lines.__getitem__, way):
+            if abs(other.baseline - line.baseline) >= _NEAR * max(other.size, line.size):
+                break
+            if (other.left < at) != (line.left < at):
+                return True
+    return False
 
 
 def _staggered(gutter: _Gutter, lines: Sequence[Line], at: float) -> _Gutter | None:
@@ -142,10 +161,16 @@ def _staggered(gutter: _Gutter, lines: Sequence[Line], at: float) -> _Gutter | N
     return gutter if changes >= _LINES_MIN else None
 
 
-def _usual_distance(lines: Sequence[Line]) -> float:
-    distances = [below.baseline - line.baseline for line, below in pairwise(lines)]
-    # Lines of two columns that do not share heights are nearer to each other than those of one.
-    return max(median(distances), 1.15 * median(line.size for line in lines)) if distances else lines[0].size * 1.2
+def _usual_distance(lines: Sequence[Line], at: float) -> float:
+    """Return how far apart lines are on one side: those of two columns need not share heights."""
+    distances = [
+        below - above
+        for baselines in ([line.baseline for line in lines if line.left < at],
+                          [line.baseline for line in lines if line.right > at])
+        for above, below in pairwise(baselines)
+    ]
+    least = 1.15 * median(line.size for line in lines)
+    return max(median(distances), least) if distances else least
 
 
 def _parts_columns(gutter: _Gutter, lines: Sequence[Line]) -> bool:

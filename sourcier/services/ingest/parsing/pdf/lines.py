@@ -14,6 +14,8 @@ from sourcier.services.ingest.parsing.pdf.marks import join_spaced_letters
 _SAME_LINE = 0.3
 _WIDE_GAP = 1.0
 """In sizes of the font: a wider gap may be one between columns."""
+_OTHER_TYPE = 1.15
+"""Sizes that differ by more are those of a heading and of text."""
 _SPACE = 0.12
 _SPACE_WITHIN_CONTENT = 0.25
 _OVERLAP = 0.5
@@ -185,14 +187,19 @@ def segments_of(row: Sequence[Word]) -> list[Segment]:
     segments: list[Segment] = []
     current: list[Word] = []
     for word in join_spaced_letters(sorted(row, key=lambda word: word.left)):
-        if current and word.left - max(current[-1].right, current[0].left) > _WIDE_GAP * max(
-            current[-1].size, word.size
-        ):
+        if current and word.left - max(current[-1].right, current[0].left) > _WIDE_GAP * _gap_size(current[-1], word):
             segments.append(Segment.of(current))
             current = []
         current.append(word)
     segments.append(Segment.of(current))
     return segments
+
+
+def _gap_size(previous: Word, word: Word) -> float:
+    """Return the size of type that a gap is measured in: where it changes, the smaller one, as beside a heading."""
+    larger, smaller = max(previous.size, word.size), min(previous.size, word.size)
+    added = previous.foreign or word.foreign
+    return smaller if larger > _OTHER_TYPE * smaller and not added else larger
 
 
 def _line(row: Sequence[Word]) -> Line:

@@ -25,6 +25,8 @@ class Table:
     box: Box
     rows: list[list[Cell]]
     edges: tuple[float, ...] = ()
+    bands: tuple[tuple[float, float], ...] = ()
+    """From where to where the cells of each column reach, where no rules say so."""
     header_rows: int = 1
     ruled: bool = False
     continued: bool = False

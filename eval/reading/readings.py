@@ -1,0 +1,58 @@
+"""What a reader makes of a document: its text, its tables and its form's values, one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+_ROW = re.compile(r"\s*\|(.*)\|\s*")
+_RULE = re.compile(r"[\s|:-]+")
+_CELL_END = re.compile(r"(?<!\\)\|")
+Rows = list[list[str | None]]
+"""A table; a cell that is None is part of its neighbour."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """One document as a reader gives it, all its pages."""
+
+    name: str
+    text: str = ""
+    tables: list[Rows] | None = None
+    """None where the reader has no notion of a table."""
+    values: list[str] = field(default_factory=list)
+    """Values of form fields that it tells beside its text."""
+    error: str = ""
+
+
+def write(path: Path, readings: Iterable[Reading]) -> None:
+    """Write what a reader made of the documents."""
+    with path.open("w", encoding="utf-8") as lines:
+        for reading in readings:
+            lines.write(json.dumps(asdict(reading), ensure_ascii=False) + "\n")
+
+
+def read(path: Path) -> dict[str, Reading]:
+    """Return the readings by the documents' names."""
+    rows = (json.loads(line) for line in path.read_text("utf-8").splitlines())
+    return {row["name"]: Reading(**row) for row in rows}
+
+
+def markdown_tables(text: str) -> list[Rows]:
+    """Return the tables of a Markdown text, without the line below their headers."""
+    tables: list[Rows] = []
+    inside = False
+    for line in text.splitlines():
+        if not (match := _ROW.fullmatch(line)):
+            inside = False
+            continue
+        if not inside:
+            tables.append([])
+        inside = True
+        if not _RULE.fullmatch(line):
+            cells: Sequence[str] = _CELL_END.split(match[1])
+            tables[-1].append([cell.strip().replace("\\|", "|") for cell in cells])
+    return tables
