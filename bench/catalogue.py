@@ -119,6 +119,10 @@ BENCHMARKS = {
         module="bench.scale.over_grpc", about="`Search` over gRPC at the same sizes", page="scale",
         environments=("export",), corpus=True, quick_seconds=20, seconds=600,
     ),
+    "tenants": Benchmark(
+        module="bench.scale.tenants", about="thousands of tenants of ten passages: start, search, upkeep, dump",
+        page="scale", models=(), quick_seconds=25, seconds=900,
+    ),
     "engines": Benchmark(
         module="bench.embedding.engines", page="embedding",
         about="ways to run the embedding model, one changed at a time",
