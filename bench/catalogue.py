@@ -106,6 +106,11 @@ BENCHMARKS = {
         module="bench.streaming.asking", about="what `Ask` adds to the tokens of an answer, its check included",
         page="streaming", environments=("export",), quick_seconds=36, seconds=340,
     ),
+    "crowd": Benchmark(
+        module="bench.streaming.crowd", page="streaming",
+        about="a tenant's short calls while thousands of another's are silent or drip",
+        models=(), quick_seconds=20, seconds=120,
+    ),
     "cancelled": Benchmark(
         module="bench.streaming.cancelled", page="streaming",
         about="memory over many streams that their clients cancel",
