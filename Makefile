@@ -1,5 +1,5 @@
-# All there is to learn: demo, test, clients, lint, proto, web, bench, eval, chaos, models, deploy, lock, clean. CI calls the same
-# targets.
+# All there is to learn: demo, test, clients, lint, proto, web, bench, eval, chaos, mutants, models, deploy, lock, clean.
+# CI calls the same targets.
 SHELL := /bin/bash
 PYTHON ?= python3
 ENVIRONMENT := .venv/services/bin
@@ -9,8 +9,8 @@ INSTALL := $(PYTHON) requirements/install.py
 # QUICK=0 means no.
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
-.PHONY: help demo test clients unit lint proto tree proto-check web web-check breaking bench eval chaos models deploy deploy-check \
-  lock clean
+.PHONY: help demo test clients unit lint proto tree proto-check web web-check breaking bench eval chaos mutants models deploy \
+  deploy-check lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -108,6 +108,13 @@ chaos: ## Kill, lose, delay and double, then count: make chaos [DURATION=seconds
 	@$(INSTALL) services dev
 	@$(RUN) -m tests.chaos $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(DURATION),--duration $(DURATION)) $(if $(EARLIER),--earlier $(EARLIER))
+
+# With CHANGED, of the lines that a commit lacks, in unit tests alone and for SECONDS_MAX at most: what CI asks for.
+mutants: ## Change single lines at random and see which change no test notices: make mutants [N=20] [SEED=1] [ROOM=sourcier/…] [CHANGED=commit] [SECONDS_MAX=s].
+	@$(INSTALL) services dev
+	@OPENBLAS_NUM_THREADS=1 $(RUN) -m tests.mutants --count $(or $(N),20) --seed $(or $(SEED),1) \
+	  $(if $(ROOM),--room "$(ROOM)") $(if $(CHANGED),--changed "$(CHANGED)" --integration-seconds 0 --files 12) \
+	  $(if $(SECONDS_MAX),--seconds $(SECONDS_MAX))
 
 deploy: ## Write the dashboards and the renderings of the Kubernetes chart.
 	@$(INSTALL) deploy

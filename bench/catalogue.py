@@ -115,6 +115,11 @@ BENCHMARKS = {
         module="bench.streaming.asking", about="what `Ask` adds to the tokens of an answer, its check included",
         page="streaming", environments=("export",), quick_seconds=36, seconds=340,
     ),
+    "crowd": Benchmark(
+        module="bench.streaming.crowd", page="streaming",
+        about="a tenant's short calls while thousands of another's are silent or drip",
+        models=(), quick_seconds=20, seconds=120,
+    ),
     "cancelled": Benchmark(
         module="bench.streaming.cancelled", page="streaming",
         about="memory over many streams that their clients cancel",
@@ -127,6 +132,10 @@ BENCHMARKS = {
     "search-scale": Benchmark(
         module="bench.scale.over_grpc", about="`Search` over gRPC at the same sizes", page="scale",
         environments=("export",), corpus=True, quick_seconds=20, seconds=600,
+    ),
+    "tenants": Benchmark(
+        module="bench.scale.tenants", about="thousands of tenants of ten passages: start, search, upkeep, dump",
+        page="scale", models=(), quick_seconds=25, seconds=900,
     ),
     "engines": Benchmark(
         module="bench.embedding.engines", page="embedding",

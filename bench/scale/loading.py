@@ -96,7 +96,9 @@ async def _prepare(database: Database, real: RealTexts) -> tuple[StoredSpace, Co
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         stored = await spaces.ensure_space(connection, space)
     async with database.transaction(tenant=TENANT) as connection:
-        await partitions.ensure_partition(connection, vectors_table=stored.vectors_table, tenant=TENANT)
+        await partitions.ensure_partition(
+            connection, vectors_table=stored.vectors_table, tenant=TENANT, rows=partitions.SHARED_ROWS_MAX + 1
+        )
         collection = await collections.ensure_collection(
             connection, tenant=TENANT, name=COLLECTION, space_id=space.space_id, chunking=CHUNKING
         )

@@ -40,9 +40,21 @@ async def test_who_applies_none_waits_until_all_are_there(
         await waiting
 
 
-async def test_a_database_that_is_ahead_is_not_waited_for(database: Database, tmp_path: Path) -> None:
+async def test_a_database_that_is_ahead_is_not_waited_for(empty_database_url: str, tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"000{number}_some.sql").write_text("select 1")
+    await migrate(empty_database_url, tmp_path)
+    (tmp_path / "0002_some.sql").unlink()
+    async with Database(DatabaseSettings(url=empty_database_url)) as database:
+        await wait_until_migrated(database, tmp_path, seconds_max=0)
+
+
+async def test_a_release_that_knows_no_shared_parts_is_refused_where_a_database_began_with_them(
+    database: Database, tmp_path: Path
+) -> None:
     (tmp_path / "0001_first.sql").write_text("select 1")
-    await wait_until_migrated(database, tmp_path, seconds_max=0)
+    with pytest.raises(FailedPrecondition, match=r"its services have to know migration \d+; this release knows 1"):
+        await wait_until_migrated(database, tmp_path, seconds_max=0)
 
 
 async def test_two_installations_live_in_one_database(empty_database_url: str) -> None:

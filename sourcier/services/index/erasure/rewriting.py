@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection, Database
-from sourcier.services.index.spaces.partitions import find_partition
+from sourcier.services.index.spaces.partitions import find_partition, find_shared_part
 from sourcier.services.index.spaces.spaces import vectors_tables
 
 LOCK_WAIT = "3s"
@@ -40,12 +40,25 @@ class Rewritten:
 
 
 async def empty_partitions(database: Database, *, tenant: str) -> None:
-    """Give the tenant's parts of the vectors tables new, empty files; their indexes, too."""
+    """Give the tenant's parts of the vectors tables new, empty files, their indexes too.
+
+    Its rows in parts that it shares are deleted.
+    """
     async with database.transaction(tenant=tenant) as connection:
         for table in await vectors_tables(connection):
             partition = await find_partition(connection, vectors_table=table, tenant=tenant)
             if partition is not None:
                 await connection.execute(sql.SQL("truncate {part}").format(part=sql.Identifier(partition)))
+            else:
+                await connection.execute(
+                    sql.SQL("delete from {table} where tenant = %s").format(table=sql.Identifier(table)), (tenant,))
+
+
+async def shared_parts(database: Database) -> list[str]:
+    """Return the parts of the vectors tables that small tenants share: rows deleted there stay in their files."""
+    async with database.transaction(tenant=ALL_TENANTS, read_only=True) as connection:
+        found = [await find_shared_part(connection, vectors_table=table) for table in await vectors_tables(connection)]
+    return [part for part in found if part is not None]
 
 
 async def rewrite_tables(database: Database, tables: Sequence[str], *, bytes_max: int) -> Rewritten:

@@ -83,7 +83,10 @@ async def begin(connection: Connection, *, tenant: str, collection: str, space_i
     if space_id == locked.space_id:
         raise FailedPrecondition(f"The collection {locked.name!r} is in the space {space_id} already.", field="space")
     space = await take_up(connection, space_id)
-    await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant)
+    cursor = await connection.execute(PASSAGES, {"tenant": tenant})
+    row = await cursor.fetchone()
+    assert row is not None
+    await ensure_partition(connection, vectors_table=space.vectors_table, tenant=tenant, rows=int(row[0]))
     values = {
         "build_id": new_id(), "tenant": tenant, "collection_id": locked.collection_id, "space_id": space_id,
         "from_space_id": locked.space_id,
@@ -329,6 +332,8 @@ on conflict (document_id, tenant) do nothing
 """
 
 # A vector goes in one transaction with its chunk, so the counts tell whether any is missing.
+PASSAGES = "select coalesce(sum(chunk_count), 0)::bigint from documents where tenant = %(tenant)s"
+
 COUNT_VECTORS = """
 select (
     select coalesce(sum(chunk_count), 0)::bigint

@@ -17,6 +17,8 @@ CLEARED_AGAIN_SECONDS = 60.0
 CLEARED_FOR_SECONDS = 3600.0
 """How long after a drop a commit that began before it may still write a vector: several statements of
 `COMMIT_STATEMENT_MINUTES` each."""
+PARTS_AT_ONCE = 100
+"""Parts of a table that are dropped in one transaction: each takes some six of the server's locks."""
 TABLE_KEPT_SECONDS = 3600.0
 """Longer than any search or commit that read the table's name before its space was retired."""
 
@@ -107,8 +109,31 @@ async def retire_unused(connection: Connection, *, kept: Sequence[str]) -> list[
     return retired
 
 
+async def drop_retired_parts(connection: Connection) -> int:
+    """Remove some tenants' parts of the tables of spaces that were retired a while ago; return how many.
+
+    One after another, in as many transactions as it takes: a table of thousands of parts is dropped by no statement,
+    which would need the locks of all of them at once.
+    """
+    cursor = await connection.execute(SELECT_RETIRED, {"kept_seconds": TABLE_KEPT_SECONDS})
+    for (space_id,) in await cursor.fetchall():
+        if not await _locked(connection, space_id):
+            continue
+        cursor = await connection.execute(SELECT_DROPPABLE, {"kept_seconds": TABLE_KEPT_SECONDS, "space_id": space_id})
+        row = await cursor.fetchone()
+        if row is None:
+            continue
+        cursor = await connection.execute(SELECT_PARTS, {"table": row[0], "limit": PARTS_AT_ONCE})
+        parts = [str(part) for (part,) in await cursor.fetchall()]
+        for part in parts:
+            await connection.execute(sql.SQL(DROP_TABLE).format(table=sql.Identifier(part)))
+        if parts:
+            return len(parts)
+    return 0
+
+
 async def drop_retired_tables(connection: Connection) -> list[str]:
-    """Remove the tables of spaces that were retired a while ago; return their ids."""
+    """Remove the tables of spaces that were retired a while ago, once their parts are gone; return their ids."""
     cursor = await connection.execute(SELECT_RETIRED, {"kept_seconds": TABLE_KEPT_SECONDS})
     removed = []
     for (space_id,) in await cursor.fetchall():
@@ -126,11 +151,16 @@ async def drop_retired_tables(connection: Connection) -> list[str]:
 async def lacks_index(connection: Connection, *, vectors_table: str, tenant: str, rows_min: int) -> bool:
     """Return whether a tenant's part of a space is large and has no HNSW index yet.
 
-    Its size is told to the planner, by which indexes are built, unless somebody analyses it or builds its index.
+    Its size is told to the planner, by which indexes are built, unless somebody analyses it or builds its index. Rows
+    that lie in the shared part lack one, too: their tenant is to be moved first.
     """
     name = await find_partition(connection, vectors_table=vectors_table, tenant=tenant)
     if name is None:
-        return False
+        rows = sql.SQL("select exists (select from {table} where tenant = {tenant} offset {rows_min})").format(
+            table=sql.Identifier(vectors_table), tenant=sql.Literal(tenant), rows_min=sql.Literal(rows_min))
+        cursor = await connection.execute(rows)
+        row = await cursor.fetchone()
+        return bool(row and row[0])
     partition = sql.Identifier(name)
     await connection.execute(sql.SQL("analyze (skip_locked) {partition}").format(partition=partition))
     lacks_index = sql.SQL(LACKS_INDEX).format(
@@ -253,6 +283,15 @@ where state = 'retired' and retired_at < now() - make_interval(secs => %(kept_se
 SELECT_RETIRED = f"select space_id {_DROPPABLE}"
 
 SELECT_DROPPABLE = f"select vectors_table {_DROPPABLE} and space_id = %(space_id)s"
+
+SELECT_PARTS = """
+select part.relname
+from pg_inherits
+join pg_class as part on part.oid = inhrelid
+where inhparent = to_regclass(quote_ident(%(table)s))
+order by part.relname
+limit %(limit)s
+"""
 
 DROP_TABLE = "drop table if exists {table}"
 

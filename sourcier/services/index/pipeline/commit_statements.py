@@ -11,7 +11,7 @@ from psycopg import sql
 
 from sourcier.services.index.curation.learned_responses import FORGET_OVERTAKEN, OVERTAKE
 from sourcier.services.index.spaces.held import HELD, OPEN_STATES
-from sourcier.services.index.spaces.partitions import PARTITION
+from sourcier.services.index.spaces.partitions import HAS_PLACE
 from sourcier.services.index.times.storing import SET_COLUMNS, STORE
 from sourcier.services.index.units.commits import DROP_UNITS, KEEP_UNITS
 
@@ -29,7 +29,7 @@ SELECT_VERSION = f"""
 select version.state, version.batch_count, version.staged, document.current_generation, version.space_id,
        space.dimension, space.vectors_table, {HELD.format(space="version.space_id")},
        array(select vectors_table from embedding_spaces where state <> 'retired' order by space_id),
-       exists ({PARTITION.format(table="space.vectors_table", tenant="version.tenant")}),
+       ({HAS_PLACE.format(table="space.vectors_table", tenant="version.tenant")}),
        exists (select from dead_letters as letter where letter.document_id = version.document_id
                                                     and letter.state = 'open'),
        version.cut, version.cut_at, version.title, version.filename, document.source,

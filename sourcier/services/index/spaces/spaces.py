@@ -1,7 +1,7 @@
 """Embedding spaces: what a vector's numbers mean, and the table that holds them.
 
-A space has one table, list-partitioned by tenant. A partition is made when its tenant first needs it and gets an HNSW
-index once it outgrows exact scans: until then inserting costs no graph, and a search is exact.
+A space has one table, list-partitioned by tenant. Small tenants share a partition. One that grows gets its own, with an
+HNSW index once it outgrows exact scans: until then inserting costs no graph, and a search is exact.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from psycopg.rows import class_row
 from sourcier.services.chassis.errors import FailedPrecondition, NotFound, SpaceMismatch
 from sourcier.services.chassis.postgres.database import Connection, Database
 from sourcier.services.chassis.postgres.locks import sole
+from sourcier.services.index.spaces.growing import move_grown
 from sourcier.services.index.spaces.hnsw import build_index
-from sourcier.services.index.spaces.partitions import LOCK, PARTITION_NAMES, force_row_security
+from sourcier.services.index.spaces.partitions import LOCK, PARTITION_NAMES, ensure_shared_part, force_row_security
 
 EXACT_ROWS_MAX = 20_000
 """Up to so many rows a scan takes 10 to 20 ms and misses nothing."""
@@ -64,6 +65,8 @@ class StoredSpace(EmbeddingSpace):
     """A space in the database."""
 
     vectors_table: str = ""
+    shares_parts: bool = False
+    """Whether small tenants share a part of its table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ async def ensure_space(connection: Connection, space: EmbeddingSpace) -> StoredS
     if not await _exists(connection, table):
         await connection.execute(create)
         await force_row_security(connection, table)
+    if stored.shares_parts:
+        await ensure_shared_part(connection, vectors_table=table)
     return stored
 
 
@@ -169,11 +174,13 @@ async def build_indexes(
     `deferred_rows_max` rows that is being loaded is left for later: adding a row to an index costs several times what
     building it afterwards does (ADR 16). Built concurrently: neither searches nor commits wait, and the build waits at
     its end for transactions that began before it. One process builds at a time, the others return at once. The server
-    is asked for as much memory as the graph takes, up to `memory_bytes_max`.
+    is asked for as much memory as the graph takes, up to `memory_bytes_max`. Tenants that have grown are given a part
+    of their own first: what several share has no index.
     """
     async with sole_builder(database) as connection:
         if connection is None:
             return []
+        await move_grown(database, connection, tables=await vectors_tables(connection), rows_min=rows_min)
         return await build_missing(
             connection, rows_min=rows_min, deferred_rows_max=deferred_rows_max, memory_bytes_max=memory_bytes_max
         )
@@ -239,7 +246,7 @@ TRY_TRANSACTION_LOCK = "select pg_try_advisory_xact_lock(hashtext(current_schema
 
 SELECT = """
 select space_id, model, revision, dimension, query_prefix, passage_prefix, pooling, token_mean_sha256, token_weights,
-       state, vectors_table
+       state, vectors_table, shares_parts
 from embedding_spaces
 where space_id = %s
 """
@@ -302,6 +309,8 @@ select partition.relname, partition.reltuples, space.dimension
 from embedding_spaces as space
 join pg_inherits on inhparent = to_regclass(quote_ident(space.vectors_table))
 join pg_class as partition on partition.oid = inhrelid
+-- Of the part that small tenants share none is alone.
+join pg_partitioned_table as parts on parts.partrelid = inhparent and parts.partdefid <> partition.oid
 where partition.reltuples > %(rows_min)s
   and space.state <> 'retired'
   and not exists (

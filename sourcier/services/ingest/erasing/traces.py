@@ -58,6 +58,7 @@ class Traces:
 
     async def _tables(self) -> Trace:
         tables = [table for table in (*rows.CURATION, *rows.REST, *rows.ACCESS) if table != "tenants"]
+        tables += await rewriting.shared_parts(self._database)
         left = await rewriting.rewrite_tables(self._database, tables, bytes_max=self._rewrite_bytes_max)
         if left.busy:
             return _trace("tables", "pending", f"In use, and tried again every minute: {', '.join(left.busy)}.")

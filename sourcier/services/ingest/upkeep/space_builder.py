@@ -321,11 +321,18 @@ class SpaceBuilder:
             async with self._database.transaction(tenant=entry.tenant) as connection:
                 await space_upkeep.note_cleared(connection, build_id=entry.build_id)
         async with self._database.transaction(tenant=ALL_TENANTS) as connection:
-            await self._retire(connection)
+            for space_id in await space_upkeep.retire_unused(connection, kept=self._counted.ids):
+                logger.info("space retired", extra={"space_id": space_id})
+        dropped_parts = 1
+        while dropped_parts and not stopping.is_set():
+            async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+                dropped_parts = await space_upkeep.drop_retired_parts(connection)
+        if stopping.is_set():
+            return
+        async with self._database.transaction(tenant=ALL_TENANTS) as connection:
+            await self._drop_tables(connection)
 
-    async def _retire(self, connection: Connection) -> None:
-        for space_id in await space_upkeep.retire_unused(connection, kept=self._counted.ids):
-            logger.info("space retired", extra={"space_id": space_id})
+    async def _drop_tables(self, connection: Connection) -> None:
         for space_id in await space_upkeep.drop_retired_tables(connection):
             logger.info("the table of a retired space was removed", extra={"space_id": space_id})
 

@@ -10,10 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
+from sourcier.services.chassis.errors import FailedPrecondition
 from sourcier.services.chassis.objects import ObjectStore
 
 PIECE_BYTES = 1024 * 1024
 IN_MEMORY_BYTES_MAX = 8 * 1024 * 1024
+QUOTED_MAX = 200
+"""Characters of a key in an error."""
 
 
 def file_of(bucket: str) -> str:
@@ -50,9 +53,22 @@ async def _pack_one(store: ObjectStore, key: str, archive: tarfile.TarFile) -> b
 
 
 def keys_in(path: Path) -> frozenset[str]:
-    """Return the keys of the objects in a file."""
-    with tarfile.open(path, mode="r:") as archive:
-        return frozenset(archive.getnames())
+    """Return the keys of the objects in a file; raise FailedPrecondition for one that `pack` cannot have written.
+
+    Whoever brings a back-up may have made it: a folder, a link, a device or a second object of one key is no object.
+    """
+    keys = set[str]()
+    try:
+        with tarfile.open(path, mode="r:") as archive:
+            for member in archive:
+                if not member.isreg() or member.name in keys:
+                    what = "a second time" if member.name in keys else "as something that is no file"
+                    raise FailedPrecondition(
+                        f"{path} is no archive of objects: it holds {member.name[:QUOTED_MAX]!r} {what}")
+                keys.add(member.name)
+    except (tarfile.TarError, UnicodeError, ValueError, OSError) as error:
+        raise FailedPrecondition(f"{path} cannot be read as an archive: {error}") from error
+    return frozenset(keys)
 
 
 async def unpack(path: Path, store: ObjectStore) -> int:

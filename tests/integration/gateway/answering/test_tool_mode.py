@@ -266,6 +266,21 @@ async def test_a_ranking_for_the_question_that_fails_is_said_as_in_mode_injectio
         assert len(degraded(events)) == (2 if settings else 1)
 
 
+@pytest.mark.parametrize("mode", [answer_pb2.ANSWER_MODE_INJECTION, TOOLS])
+async def test_the_signs_that_refuse_are_those_of_mode_injection(handbook: Database, mode: int) -> None:
+    """The model searches for what it likes, and finds that; what counts is whether the question is answered."""
+    settings = {"answerability_threshold": 0.5, "refusal_threshold": -1}
+    for question, refused in ((OFF_TOPIC, ["BELOW_THRESHOLD"]), (QUESTION, [])):
+        turns = ((search("jours de télétravail"),), (SAID,)) if mode == TOOLS else ((SAID,),)
+        # Vectors of texts are random here: that of the question is made its passage's.
+        scenario = Scenario(script=plays(*turns), embed_as={QUESTION: TELEWORK})
+        async with gateway(handbook, scenario, **settings) as served:
+            events, error = await served.ask(question, mode=mode)
+        assert error is None
+        assert [event.refused.reason for event in events if event.HasField("refused")] == refused
+        assert text(events) == ("" if refused else SAID)
+
+
 async def test_sentences_without_support_are_withheld_here_too(handbook: Database) -> None:
     events, error, _ = await asked(
         handbook, (search("télétravail"),), (f"{SAID} La cantine ouvre à 11 heures 45 [1].",))

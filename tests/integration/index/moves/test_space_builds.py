@@ -20,6 +20,7 @@ from sourcier.services.index.pagination import FIRST_KEY
 from sourcier.services.index.search import search
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
 from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.partitions import SHARED_ROWS_MAX, ensure_partition
 from sourcier.services.index.spaces.spaces import StoredSpace
 from tests.integration.index.writer import CHUNKING, SPACE, Writer, text_vector
 
@@ -271,6 +272,30 @@ async def retire(database: Database) -> list[str]:
 async def remove_tables(database: Database) -> list[str]:
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         return await space_upkeep.drop_retired_tables(connection)
+
+
+async def test_a_table_of_many_parts_is_dropped_part_by_part(
+    database: Database, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement would need the locks of all of them at once, of which the server has so many."""
+    await writer.index("a.txt", ["Le pont fut ouvert en automne."])
+    await ensure(database, WIDE.space_id)
+    await retired(database)
+    async with database.transaction(tenant=ALL_TENANTS) as connection:
+        table = (await spaces.get_space(connection, WIDE.space_id)).vectors_table
+        for tenant in ("one", "two", "three"):
+            await ensure_partition(connection, vectors_table=table, tenant=tenant, rows=SHARED_ROWS_MAX + 1)
+        cursor = await connection.execute("select count(*) from pg_inherits where inhparent = %s::regclass", (table,))
+        parts = (await cursor.fetchone() or (0,))[0]
+    monkeypatch.setattr(space_upkeep, "TABLE_KEPT_SECONDS", -1.0)
+    monkeypatch.setattr(space_upkeep, "PARTS_AT_ONCE", 2)
+    dropped = []
+    while not dropped or dropped[-1]:
+        async with database.transaction(tenant=ALL_TENANTS) as connection:
+            dropped.append(await space_upkeep.drop_retired_parts(connection))
+    assert parts >= 4, "the tenants' own, and the shared one"
+    assert dropped == [2] * (parts // 2) + [1] * (parts % 2) + [0]
+    assert await remove_tables(database) == [WIDE.space_id]
 
 
 async def state_of(database: Database, space_id: str = WIDE.space_id) -> str:

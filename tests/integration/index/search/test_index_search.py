@@ -18,6 +18,7 @@ from sourcier.services.index.search import dense, lexical, scope, search
 from sourcier.services.index.search.filters import Filters, filters_from
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
 from sourcier.services.index.spaces import spaces
+from sourcier.services.index.spaces.partitions import find_shared_part
 from tests.integration.index.writer import DIMENSION, SPACE, Writer, text_vector, unit_vector
 from tests.waiting import until
 
@@ -213,7 +214,9 @@ async def test_no_row_crosses_a_tenant(database: Database, writer: Writer) -> No
     assert await search.dense(database, elsewhere, vector=question_vector("secret d'Acme")) == []
     async with database.transaction(tenant=ALL_TENANTS) as connection:
         (table,) = await spaces.vectors_tables(connection)
-    for name in ("documents", "chunks", "lexical_entries", "jobs", "document_versions", table, f"{table}__acme"):
+        shared = await find_shared_part(connection, vectors_table=table)
+        assert shared is not None
+    for name in ("documents", "chunks", "lexical_entries", "jobs", "document_versions", table, shared):
         assert await writer.count(name) == 1, name
         assert await writer.count(name, tenant="other") == 0, name
 

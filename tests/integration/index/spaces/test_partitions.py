@@ -1,4 +1,4 @@
-"""A tenant's part of a vectors table: whatever the tenant is called, it has one of its own."""
+"""A tenant's own part of a vectors table: whatever the tenant is called, its name meets no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from psycopg import sql
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database
 from sourcier.services.index.search import search
 from sourcier.services.index.search.search import QuestionVector, SearchRequest
-from sourcier.services.index.spaces.partitions import ensure_partition, find_partition
+from sourcier.services.index.spaces.partitions import SHARED_ROWS_MAX, ensure_partition, find_partition
 from sourcier.services.index.spaces.spaces import get_space
 from tests.integration.index.writer import SPACE, Writer, text_vector
 
@@ -30,7 +30,7 @@ async def test_a_part_is_found_by_its_parent_and_never_by_its_name_alone(databas
         # Something else of the name that the tenant's part would have.
         await connection.execute(sql.SQL("create table {} (thing text)").format(sql.Identifier(f"{table}_thing")))
         assert await find_partition(connection, vectors_table=table, tenant="thing") is None
-        await ensure_partition(connection, vectors_table=table, tenant="thing")
+        await ensure_partition(connection, vectors_table=table, tenant="thing", rows=SHARED_ROWS_MAX + 1)
         part = await find_partition(connection, vectors_table=table, tenant="thing")
     assert part not in (None, f"{table}_thing")
 
