@@ -27,7 +27,7 @@ MEMO = "memo-atelier"
 DOCX_SOURCES = ("notes-de-frais", "livret-accueil")
 COMPANY = "Atelier Corvane"
 PAGE_MARK = "<!-- page -->"
-PICTURE_MARK = re.compile(r"<!-- picture: (?P<title>.+) -->")
+PICTURE_MARK = re.compile(r"<!-- picture: (?P<title>[^<>]+) -->")
 """The table that follows is drawn as a picture: its figures are in no text of the file."""
 NO_RULES_MARK = "<!-- no rules -->"
 """The table that follows has no lines: its columns are told by where the words stand."""

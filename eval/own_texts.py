@@ -40,7 +40,7 @@ BEGINNINGS = ("Bar", "Cour", "Fal", "Gri", "Lar", "Mau", "Mon", "Par", "Rou", "S
 MIDDLES = ("be", "cha", "di", "fou", "gne", "le", "mi", "no", "ra", "ti", "va", "zi")
 ENDINGS = {"person": ("bard", "jeau", "let", "nier", "quin", "rand", "son", "toulet"),
            "place": ("court", "gnac", "mont", "nay", "rolles", "seuil", "val", "ville")}
-_MARKS = re.compile(r"\*\*|<!-- page -->")
+_MARKS = re.compile(r"\*\*|<!-- [^<>]+-->")
 _LIST_ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 

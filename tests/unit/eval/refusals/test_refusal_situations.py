@@ -59,7 +59,7 @@ async def test_each_collection_is_asked_what_it_answers_and_what_is_of_other_sub
         PRESENT, PASSAGE_REMOVED, ARTICLE_REMOVED, OFF_TOPIC,
     }
     assert states["held-own", PRESENT] == 2
-    assert states[handbook.COLLECTION, PRESENT] == 22 + 66 + 66
+    assert states[handbook.COLLECTION, PRESENT] == 26 + 78 + 78
     assert states[sheets.NAME, PRESENT] == 122
     for collection in (handbook.COLLECTION, sheets.NAME, "held-spanish"):
         assert states[collection, OFF_TOPIC] > 0
