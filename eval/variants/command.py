@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,8 @@ import click
 from eval import shared_sets
 from eval.folder import FOLDER
 from eval.kept import Kept
+from eval.measured import HISTORY, MEASURED
+from eval.reporting import report
 from eval.retrieval.encoding import OfflineEncoder
 from eval.retrieval.retrieval import RESULTS, Progress
 from eval.sets import datasets
@@ -21,6 +25,7 @@ from eval.variants import gate, rules, tables
 from eval.variants.measuring import Measured, Results, measured
 from eval.variants.variants import NAMED, Settings, VariantInvalid, modes, parse
 
+DOCUMENT = MEASURED / HISTORY / "retrieval.md"
 SETS = (
     "travail-faq", "travail-siblings", "conventions-articles", "travail-requetes", "service-public-questions",
     "identifiants", "piaf-shared", "crpa-tiny", "xquad-de", "xquad-es", "cranfield", "cisi",
@@ -50,11 +55,13 @@ class _Variant(click.ParamType[tuple[str, Settings]]):
 @click.option("--passages", type=click.IntRange(min=1),
               help="Of each set's passages, only those that answer and so many in all: easier, and quicker to encode.")
 @click.option("--again", is_flag=True, help="Forget what was measured; else only what lacks is.")
+@click.option("--report", "reported", default="",
+              help="Write the tables into docs/measured/history/retrieval.md, as the block of this name.")
 @click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
 @click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
 def variants(
     asked: tuple[tuple[str, Settings], ...], data: tuple[Path, ...], questions: int | None, passages: int | None,
-    again: bool, model: str, engine: str,
+    again: bool, reported: str, model: str, engine: str,
 ) -> None:
     """Compare variants of retrieval over every set, in this process with the services' own code; needs no service.
 
@@ -71,7 +78,16 @@ def variants(
             found[dataset][variant] = result
     except KeyboardInterrupt:
         click.echo("cut off; what follows is what was measured until then, and is kept", err=True)
-    click.echo(_shown(Results(found), sets) if found else "nothing was measured")
+    if not found:
+        raise click.ClickException("nothing was measured")
+    shown = _shown(Results(found), sets)
+    click.echo(shown)
+    if reported:
+        manifest = encoder.model.manifest
+        origin = report.provenance(
+            system=f"{manifest.name} (revision {manifest.revision}), {encoder.engine}", command=_command()
+        )
+        report.write_block(DOCUMENT, reported, f"{shown}\n\n{origin}")
 
 
 @click.command("retrieval-gate")
@@ -97,6 +113,11 @@ def retrieval_gate(recorded: bool, engine: str) -> None:
     click.echo(gate.table(found))
     if fallen := [f"{each.name}, {each.mode}" for each in found if each.fell]:
         raise click.ClickException(f"fell by more than their noise: {'; '.join(fallen)}")
+
+
+def _command() -> str:
+    """Return the command as anyone can repeat it."""
+    return shlex.join(["python", "-m", "eval", *sys.argv[1:]])
 
 
 def _loaded(folders: Sequence[Path]) -> list[Dataset]:

@@ -178,8 +178,14 @@ class SetSearch:
             [each.lexical_score or 0.0 for each in results], weight=reranking.lexical_weight,
             power=reranking.lexical_power,
         )
+        best = max((each.score for each in results), default=0.0) or 1.0
+        least = min((each.similarity for each in results if each.similarity is not None), default=0.0)
         ranked = [
-            RankedPassage(each, interaction[int(each.passage.chunk_id)], share)
+            RankedPassage(
+                each, interaction[int(each.passage.chunk_id)],
+                share + settings.fused_share * each.score / best
+                + settings.dense_share * (least if each.similarity is None else each.similarity),
+            )
             for each, share in zip(results, shares, strict=True)
         ]
         return sorted(ranked, key=lambda each: each.order, reverse=True)

@@ -1,4 +1,4 @@
-"""Variants on all sets in one table, and the forms of identifiers in another."""
+"""Variants on all sets in one table, and the forms that questions are written in, such as identifiers, in others."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def main_table(results: Results) -> str:
 
 
 def forms_table(results: Results) -> str:
-    """Return R@1 of each form of identifier by variant; empty where no set has forms."""
+    """Return what counts on each form of question by variant; empty where no set tells forms."""
     tables = []
     for name, found in results.by_set.items():
         forms = list(dict.fromkeys(form for each in found.values() for form in each.forms if form))
         if not forms:
             continue
-        rows = [(f"{name}, R@1", "questions", *found)]
+        rows = [(f"{name}{_SIGNS[measure_of(name)]}", "questions", *found)]
         for form in forms:
             places = [place for place, each in enumerate(next(iter(found.values())).forms) if each == form]
             rows.append((form, str(len(places)), *(
-                f"{sum(each.values['recall@1'][place] for place in places) / len(places):.2f}"
-                for each in found.values()
+                f"{sum(results.values(name, variant)[place] for place in places) / len(places):.3f}"
+                for variant in found
             )))
         tables.append(report.markdown_table(rows))
     return "\n\n".join(tables)

@@ -38,6 +38,10 @@ class Settings:
     share: float = LEXICAL_WEIGHT
     """What the best full-text score adds to late interaction."""
     power: float = LEXICAL_POWER
+    fused_share: float = 0.0
+    """What the best of the fusion adds to late interaction, and the others as a share of it."""
+    dense_share: float = 0.0
+    """What a cosine of 1 adds to late interaction; a passage that dense search did not find has the least of those."""
     identifiers: bool = True
     acronyms: bool = True
     slips: bool = True
@@ -90,6 +94,8 @@ NAMED: Mapping[str, Settings] = {
     "titles not embedded": Settings(title_embedded=False),
     "titles count twice": Settings(title_times=2),
     "titles count three times": Settings(title_times=3),
+    "cosine's share": Settings(dense_share=1.0),
+    "fusion's share": Settings(fused_share=0.05),
     "chunks of 128 tokens": Settings(tokens=128),
 }
 """Variants that anyone can ask for by name."""

@@ -91,7 +91,7 @@ def test_the_table_has_the_mean_the_worst_loss_and_no_mean_where_a_set_lacks() -
 
 def test_forms_have_a_table_of_their_own() -> None:
     found = Results({"identifiants": {"re-ranked": _measured([1.0, 0.0, 1.0], ["phone", "phone", "IBAN"])}})
-    assert "| phone | 2 | 0.50 |" in tables.forms_table(found)
+    assert "| phone | 2 | 0.500 |" in tables.forms_table(found)
     assert tables.forms_table(_results(re_ranked={"one": [1.0]})) == ""
 
 
