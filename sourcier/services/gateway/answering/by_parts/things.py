@@ -189,7 +189,7 @@ _ASKING = (
     r"(?:(?:a |de |pour |dans |en |avant |jusqu'a |depuis )?(?:quell?e?s?|qui|quand|combien|comment|ou)|what|who|where|"
     r"when|how(?: much| many| long)?|which)"
 )
-_TURNED = r"\w+-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous)\b"
+_TURNED = r"(?<!\w)\w++-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous)\b"
 _TURNED_ROUND = re.compile(rf"\b{_TURNED}")
 _ENGLISH_TURNED = re.compile(r"\A(?:is|are|was|were|can|may|must|does|do|did|has|have|will|should)\s")
 EST_CE_WORDS_MIN = 4
@@ -224,7 +224,7 @@ _BEGINS_YES_NO = re.compile(
     r"have|will)\s|l')"
 )
 _CIRCUMSTANCE = re.compile(
-    r"(?:en cas d|en |si |s'il|lors|quand |pour |pendant |dans |apres |avant |a partir |selon |if |when |for |in |"
+    r"\A(?:en cas d|en |si |s'il|lors|quand |pour |pendant |dans |apres |avant |a partir |selon |if |when |for |in |"
     r"during |after |before )[^,?]*,"
 )
 """What is said of all that follows: « En cas de maladie, dois-je prévenir et combien de jours sont payés ? »."""
