@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -39,6 +40,18 @@ def read(path: Path) -> dict[str, Reading]:
     """Return the readings by the documents' names."""
     rows = (json.loads(line) for line in path.read_text("utf-8").splitlines())
     return {row["name"]: Reading(**row) for row in rows}
+
+
+def write_cost(path: Path, cpu_seconds: float) -> None:
+    """Write beside the readings what they took: processor seconds, and the most memory of this process in bytes."""
+    bytes_max = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    path.with_suffix(".cost").write_text(json.dumps({"cpu_seconds": cpu_seconds, "bytes_max": bytes_max}))
+
+
+def read_cost(path: Path) -> tuple[float, float]:
+    """Return what `write_cost` wrote."""
+    told = json.loads(path.with_suffix(".cost").read_text())
+    return told["cpu_seconds"], told["bytes_max"]
 
 
 def markdown_tables(text: str) -> list[Rows]:

@@ -20,7 +20,8 @@ _THINGS = ("Chaise de bureau", "Écran 27 pouces", "Clavier", "Lampe", "Casque a
            "Téléphone", "Caméra", "Repose-pieds", "Destructeur de papier", "Machine à café", "Ventilateur", "Caisson",
            "Porte-manteau", "Multiprise", "Classeur", "Tablette", "Micro", "Routeur", "Serveur", "Disque externe")
 _SERVICES = ("Accueil", "Achats", "Paie", "Juridique", "Maintenance", "Communication")
-_REMARKS = ("sur devis", "à renouveler chaque année avant la fin du mois de mars", "hors frais de port et d'installation",
+_REMARKS = ("sur devis", "à renouveler chaque année avant la fin du mois de mars",
+            "hors frais de port et d'installation",
             "livré sous dix jours ouvrés par le service des achats", "selon disponibilité", "accord du responsable exigé",
             "garanti trois ans, pièces et main-d'œuvre")
 _BOTTOM = HEIGHT - 60
@@ -184,7 +185,8 @@ class _Pen:
 
     def height(self, row: Sequence[str], style: Style) -> float:
         """Return how high a row is."""
-        return max(len(self._lines(number, cell, style)) for number, cell in enumerate(row)) * self._step + 2 * self._pad
+        lines = max(len(self._lines(number, cell, style)) for number, cell in enumerate(row))
+        return lines * self._step + 2 * self._pad
 
     def _lines(self, column: int, cell: str, style: Style) -> list[str]:
         room = self._edges[column + 1] - self._edges[column] - 2 * _PAD - 2
