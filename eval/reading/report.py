@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.reading.judged import ROWS, Figures, Share
+from eval.reading.judged import ROWS, Figures
+from eval.reading.measures import Share
 from eval.reading.own import NAME
 from eval.reading.truth import Document
 from eval.reporting.blocks import markdown_table
