@@ -74,6 +74,11 @@ BENCHMARKS = {
         environments=("export",), quick_seconds=20, seconds=330,
         time_variable="SOURCIER_BENCH_GROWTH_SECONDS",
     ),
+    "reading": Benchmark(
+        module="bench.ingestion.reading", page="ingestion", models=(),
+        about="pages of PDF with a text layer read a second of a core, beside other readers",
+        environments=("readers",), quick_seconds=40, seconds=240,
+    ),
     "freshness": Benchmark(
         module="bench.ingestion.freshness", about="from a changed object to its text being found", page="freshness",
         environments=("export",), quick_seconds=14, seconds=40,

@@ -22,6 +22,7 @@ from eval.catalogue import EVALUATIONS, EVERYTHING
 from eval.enriching import measure_enriching
 from eval.folder import FOLDER
 from eval.measured import HISTORY, MEASURED
+from eval.reading.command import measure_reading
 from eval.refusals.answerability import measure_answerability
 from eval.refusals.refusals import RefusalRun, measure_offline, measure_through
 from eval.refusals.situations import RefusalSets
@@ -469,6 +470,20 @@ def enriching(
         asyncio.run(measure_enriching(
             system, documents, document=DOCUMENT if report else None, command=_command(),
         ))
+
+
+@main.command()
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("eval/results/reading"),
+              show_default=True, help="Where the pages are drawn, and what the readers made of them is kept.")
+@click.option("--seed", default=35, show_default=True, help="Other pages of the same kinds.")
+@click.option("--ocr/--no-ocr", default=True, help="Read the scans, too: about five minutes on two cores.")
+@click.option("--report/--no-report", default=True, help="Write the figures into docs/measured/history/reading.md.")
+def reading(folder: Path, seed: int, ocr: bool, report: bool) -> None:
+    """Measure what is read of drawn pages whose truth is known, beside other readers of PDF; needs no service."""
+    asyncio.run(measure_reading(
+        folder, seed=seed, ocr=ocr, document=MEASURED / HISTORY / "reading.md" if report else None,
+        plot=MEASURED / "quality" / "reading.svg" if report else None, command=_command(),
+    ))
 
 
 @main.command(name="plot")

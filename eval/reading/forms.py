@@ -82,14 +82,16 @@ def form(folder: Path, name: str, chance: Writer) -> Document:
         )
         document.fields.append(Field(label, value))
         y += 28
-    y = sheet.block("paragraph", "Cocher les cases qui conviennent, puis dater et signer.", 60, y, WIDTH - 120, text) + 8
+    asked = "Cocher les cases qui conviennent, puis dater et signer."
+    y = sheet.block("paragraph", asked, 60, y, WIDTH - 120, text) + 8
     behind, pairs = chance.random() < 0.3, chance.random() < 0.4
     for number, label in enumerate(chance.sample(_TICKED, 6)):
         ticked = chance.random() < 0.5
         x = 60 + (240 if pairs and number % 2 else 0)
         box = x + text.width(label) + 8 if behind else x
         sheet.canvas.acroForm.checkbox(
-            name=f"case{number}", x=box, y=HEIGHT - y - 13, size=12, checked=ticked, buttonStyle="check", borderWidth=0.5,
+            name=f"case{number}", x=box, y=HEIGHT - y - 13, size=12, checked=ticked, buttonStyle="check",
+            borderWidth=0.5,
         )
         sheet.write(x if behind else x + 18, y + 11, label, text)
         document.fields.append(Field(label, ticked=ticked))

@@ -1,22 +1,26 @@
-"""Sourcier's own reader as the ingest service runs it: a confined child a document, and another one that does OCR.
+"""Sourcier's own reader: `dispatch.parse`, which the ingest service's confined child calls, and the service's own OCR.
 
-`ParserPool.parse_artefact` and `Recognisers` are what the service's stages call; nothing is read in this process.
+A text layer is read in this process: the child's confinement changes no text, and on a busy machine it gives way.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from eval.reading import readings, truth
 from eval.reading.readings import Reading, Rows, markdown_tables
 from eval.reading.truth import Document
 from sourcier.services.chassis.errors import DocumentRejected
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.dispatch import parse, warm
 from sourcier.services.ingest.parsing.limits import MEBIBYTE, ParsingLimits
 from sourcier.services.ingest.parsing.parts import part_file
+from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.stages.by_parts.recognisers import Recognisers
-from sourcier.services.ingest.stages.sandbox import ParserPool
 
 NAME = "Sourcier"
 _OCR_LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)
@@ -26,29 +30,29 @@ _OCR_THREADS = 2
 async def read_all(folder: Path, documents: Sequence[Document]) -> AsyncIterator[Reading]:
     """Yield what is made of each document, scans included."""
     async with AsyncExitStack() as stack:
-        pool = await stack.enter_async_context(ParserPool(concurrency=1))
         recognisers = await stack.enter_async_context(
             Recognisers(concurrency=1, threads=_OCR_THREADS, limits=_OCR_LIMITS)
         ) if any(each.resolution for each in documents) else None
         for document in documents:
-            path = folder / document.name
+            path = (folder / document.name).resolve()
             try:
-                yield _reading(document.name, await _parsed(pool, recognisers, path.resolve()))
+                yield read_one(path) if recognisers is None or not document.resolution else await _recognised(
+                    recognisers, path, range(1, document.pages + 1))
             except DocumentRejected as rejection:
                 yield Reading(document.name, error=rejection.message)
 
 
-async def _parsed(pool: ParserPool, recognisers: Recognisers | None, path: Path) -> ParsedDocument:
-    artefact = await pool.parse_artefact(path, filename=path.name, ocr=recognisers is not None)
-    if recognisers is None or not artefact.scanned:
-        return artefact.document()
+def read_one(path: Path) -> Reading:
+    """Return what is made of a file with a text layer; raise a DocumentRejected where it cannot be read."""
+    return _reading(path.name, parse(Source(path, path.name)))
+
+
+async def _recognised(recognisers: Recognisers, path: Path, pages: Sequence[int]) -> Reading:
     async with recognisers.working_folder() as folder:
-        async for page in recognisers.read(
-            path, filename=path.name, content_type="", parts=artefact.scanned, attempt=1
-        ):
+        async for page in recognisers.read(path, filename=path.name, content_type="", parts=pages, attempt=1):
             part_file(folder, page.number).write_bytes(page.content)
         whole = await recognisers.assemble(path, folder, filename=path.name, content_type="")
-    return ParsedDocument.from_bytes(whole)
+    return _reading(path.name, ParsedDocument.from_bytes(whole))
 
 
 def _reading(name: str, document: ParsedDocument) -> Reading:
@@ -57,3 +61,15 @@ def _reading(name: str, document: ParsedDocument) -> Reading:
         if block.kind is BlockKind.TABLE:
             tables += markdown_tables(document.block_text(block))
     return Reading(name, document.text, tables)
+
+
+def main(folder: Path, output: Path) -> None:
+    """Read the text layers of a folder, and write what it took."""
+    warm()
+    began = time.process_time()
+    readings.write(output, (read_one(folder / each.name) for each in truth.read(folder) if not each.resolution))
+    readings.write_cost(output, time.process_time() - began)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))

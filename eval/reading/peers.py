@@ -6,13 +6,14 @@ Runs in their own environment (`requirements/readers.in`). A reader that is not 
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from eval.reading import readings, truth
-from eval.reading.readings import Reading, Rows, markdown_tables
+from eval.reading.readings import Reading, Rows, markdown_tables, write_cost
 
 NOT_INSTALLED = 3
 NAMES = ("pdf_oxide", "pypdfium2", "docling-parse", "pdfplumber", "unstructured")
@@ -91,18 +92,20 @@ def read_all(name: str, folder: Path) -> Iterator[Reading]:
             yield READERS[name](folder / document.name)
         except ImportError:
             raise
-        except Exception as error:  # noqa: BLE001 - a reader that fails on a file has read nothing of it
+        except Exception as error:
             yield Reading(document.name, error=f"{type(error).__name__}: {error}"[:200])
 
 
 def main(name: str, folder: Path, output: Path) -> int:
     """Read the folder's documents; return what the process ends with."""
     warnings.simplefilter("ignore")
+    began = time.process_time()
     try:
         readings.write(output, read_all(name, folder))
     except ImportError as error:
         print(f"{name} is not installed and is left out: {error}", file=sys.stderr)
         return NOT_INSTALLED
+    write_cost(output, time.process_time() - began)
     return 0
 
 

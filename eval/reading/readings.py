@@ -41,6 +41,20 @@ def read(path: Path) -> dict[str, Reading]:
     return {row["name"]: Reading(**row) for row in rows}
 
 
+def write_cost(path: Path, cpu_seconds: float) -> None:
+    """Write beside the readings what they took: processor seconds, and the most memory of this process in bytes."""
+    # getrusage would tell the memory of the process that started this one, where that had more.
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    bytes_max = int(peak.split()[1]) * 1024
+    path.with_suffix(".cost").write_text(json.dumps({"cpu_seconds": cpu_seconds, "bytes_max": bytes_max}))
+
+
+def read_cost(path: Path) -> tuple[float, float]:
+    """Return what `write_cost` wrote."""
+    told = json.loads(path.with_suffix(".cost").read_text())
+    return told["cpu_seconds"], told["bytes_max"]
+
+
 def markdown_tables(text: str) -> list[Rows]:
     """Return the tables of a Markdown text, without the line below their headers."""
     tables: list[Rows] = []

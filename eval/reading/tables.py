@@ -20,9 +20,10 @@ _THINGS = ("Chaise de bureau", "Écran 27 pouces", "Clavier", "Lampe", "Casque a
            "Téléphone", "Caméra", "Repose-pieds", "Destructeur de papier", "Machine à café", "Ventilateur", "Caisson",
            "Porte-manteau", "Multiprise", "Classeur", "Tablette", "Micro", "Routeur", "Serveur", "Disque externe")
 _SERVICES = ("Accueil", "Achats", "Paie", "Juridique", "Maintenance", "Communication")
-_REMARKS = ("sur devis", "à renouveler chaque année avant la fin du mois de mars", "hors frais de port et d'installation",
-            "livré sous dix jours ouvrés par le service des achats", "selon disponibilité", "accord du responsable exigé",
-            "garanti trois ans, pièces et main-d'œuvre")
+_REMARKS = ("sur devis", "à renouveler chaque année avant la fin du mois de mars",
+            "hors frais de port et d'installation",
+            "livré sous dix jours ouvrés par le service des achats", "selon disponibilité",
+            "accord du responsable exigé", "garanti trois ans, pièces et main-d'œuvre")
 _BOTTOM = HEIGHT - 60
 _PAD = 4.0
 
@@ -103,7 +104,8 @@ def tables(folder: Path, name: str, chance: Writer, *, kind: str) -> Document:
     y = sheet.block("paragraph", chance.paragraph(sentences=(1, 3)), 60, y, WIDTH - 120, text) + 14
     for _ in range(chance.choice((1, 1, 2))):
         remarks = chance.random() < 0.4
-        grid = make(chance, kind, rows=chance.randint(4, 9), width=chance.randint(3, 4 + (not remarks)), remarks=remarks)
+        rows, width = chance.randint(4, 9), chance.randint(3, 4 + (not remarks))
+        grid = make(chance, kind, rows=rows, width=width, remarks=remarks)
         y = draw(sheet, chance, grid, left=60, top=y, width=WIDTH - 120, style=replace(text, size=9)) + 16
         y = sheet.block("paragraph", chance.paragraph(sentences=(1, 2)), 60, y, WIDTH - 120, text) + 14
     return sheet.save()
@@ -184,7 +186,8 @@ class _Pen:
 
     def height(self, row: Sequence[str], style: Style) -> float:
         """Return how high a row is."""
-        return max(len(self._lines(number, cell, style)) for number, cell in enumerate(row)) * self._step + 2 * self._pad
+        lines = max(len(self._lines(number, cell, style)) for number, cell in enumerate(row))
+        return lines * self._step + 2 * self._pad
 
     def _lines(self, column: int, cell: str, style: Style) -> list[str]:
         room = self._edges[column + 1] - self._edges[column] - 2 * _PAD - 2

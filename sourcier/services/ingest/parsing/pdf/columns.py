@@ -94,7 +94,6 @@ def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
         least = _GUTTER_EM * min(line.size, usual)
         white = [gap for gap in _white(line, left, right) if gap[1] - gap[0] >= least]
         kept: dict[tuple[int, int], _Gutter] = {}
-        alone = len(line.segments) == 1
         for gutter in active:
             narrowed = [
                 (max(gap[0], gutter.left), min(gap[1], gutter.right))
@@ -109,7 +108,7 @@ def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
                     kept[key] = _Gutter(start, end, gutter.first, index + 1)
         for start, end in white:
             # Where lines of two columns never share a height, the white beside a short line is a beginning, too.
-            if (start > left and end < right) or (alone and line.right - line.left < _SHORT * (right - left)):
+            if (start > left and end < right) or line.right - line.left < _SHORT * (right - left):
                 kept.setdefault((round(start), round(end)), _Gutter(start, end, index, index + 1))
         active = sorted(kept.values(), key=lambda gutter: (gutter.first, gutter.left - gutter.right))[:_ACTIVE_MAX]
     yield from active
@@ -131,12 +130,29 @@ def _trimmed(gutter: _Gutter, lines: Sequence[Line]) -> _Gutter | None:
     if len(both) < 2:
         return _staggered(gutter, lines, at)
     first, end = both[0], both[-1] + 1
-    usual = _usual_distance(lines[first:end], at)
+    distances = _distances(lines[first:end], at)
+    usual = max(median(distances or [0.0]), 1.15 * median(line.size for line in lines[first:end]))
+    # What is left of the longer column goes on after a heading or a paragraph as the columns do elsewhere.
+    parted = max(_PARTED * usual, 1.1 * max(distances, default=0.0))
     while first > gutter.first and lines[first].baseline - lines[first - 1].baseline <= 1.25 * usual:
         first -= 1
-    while end < gutter.end and lines[end].baseline - lines[end - 1].baseline <= _PARTED * usual:
+    while end < gutter.end and lines[end].baseline - lines[end - 1].baseline <= parted:
         end += 1
+    end = _without_heading_below(gutter, lines, both[-1] + 1, end, usual)
     return gutter._replace(first=first, end=end) if end - first >= _LINES_MIN else None
+
+
+def _without_heading_below(gutter: _Gutter, lines: Sequence[Line], least: int, end: int, usual: float) -> int:
+    """Leave out a heading of what stands below both columns: it is nearer to that than to the column above it."""
+    if end < gutter.end or end >= len(lines):
+        return end
+    start = end - 1
+    while start > least and lines[start].baseline - lines[start - 1].baseline <= _PARTED * usual:
+        start -= 1
+    if start < max(least, 1):
+        return end
+    above = lines[start].top - lines[start - 1].bottom
+    return start if lines[end].top - lines[end - 1].bottom < above else end
 
 
 def _beside(lines: Sequence[Line], index: int, gutter: _Gutter, at: float) -> bool:
@@ -161,16 +177,14 @@ def _staggered(gutter: _Gutter, lines: Sequence[Line], at: float) -> _Gutter | N
     return gutter if changes >= _LINES_MIN else None
 
 
-def _usual_distance(lines: Sequence[Line], at: float) -> float:
-    """Return how far apart lines are on one side: those of two columns need not share heights."""
-    distances = [
+def _distances(lines: Sequence[Line], at: float) -> list[float]:
+    """Return how far apart lines are on either side: those of two columns need not share heights."""
+    return [
         below - above
         for baselines in ([line.baseline for line in lines if line.left < at],
                           [line.baseline for line in lines if line.right > at])
         for above, below in pairwise(baselines)
     ]
-    least = 1.15 * median(line.size for line in lines)
-    return max(median(distances), least) if distances else least
 
 
 def _parts_columns(gutter: _Gutter, lines: Sequence[Line]) -> bool:

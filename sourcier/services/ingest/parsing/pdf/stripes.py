@@ -51,7 +51,7 @@ def _runs(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
 
 
 def _ends(line: Line, row: Line, previous: Line) -> bool:
-    """Tell whether a line is not of the table of the last row: it stands apart, or is text that covers a gap of that."""
+    """Tell whether a line is not of the last row's table: it stands apart, or is text that covers a gap of that row."""
     if line.top - previous.bottom > _APART_EM * line.size:
         return True
     return len(line.segments) == 1 and any(
