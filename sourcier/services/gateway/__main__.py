@@ -44,7 +44,6 @@ from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.answering.assessing import Assessor
 from sourcier.services.gateway.answering.baseline import Backgrounds
 from sourcier.services.gateway.answering.by_tools.tools import ToolAnswerer
-from sourcier.services.gateway.answering.warming import Reading, Warming
 from sourcier.services.gateway.api.access import AccessServer
 from sourcier.services.gateway.api.answer import AnswerServer
 from sourcier.services.gateway.api.conversation import ConversationServer
@@ -64,6 +63,7 @@ from sourcier.services.gateway.evidence.judge import Judge
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.live.answers import Answers
 from sourcier.services.gateway.live.log import AnswerLog
+from sourcier.services.gateway.live.warming import Reading, Warming
 from sourcier.services.gateway.peers.services import Limits, Peers
 from sourcier.services.gateway.phrases import messages_in
 from sourcier.services.gateway.points.importing import PointImporter

@@ -1,1 +1,1 @@
-"""Answers in the making, which outlive the calls that read them, and their copies for other gateways."""
+"""Answers in the making, which outlive the calls that read them, their copies for other gateways, and the start."""

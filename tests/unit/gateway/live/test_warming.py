@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from sourcier.services.chassis.errors import Unavailable
-from sourcier.services.gateway.answering import warming
-from sourcier.services.gateway.answering.warming import Reading, Warming
+from sourcier.services.gateway.live import warming
+from sourcier.services.gateway.live.warming import Reading, Warming
 from sourcier.services.gateway.phrases import FRENCH
 from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.prompting.prompt import build_prompt
