@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import psutil
 
 from bench.environment import ROOT
 from sourcier.gateway.v1 import access_pb2, access_pb2_grpc, answer_pb2_grpc
@@ -29,6 +30,7 @@ class Door:
     access: Any
     answers: Any
     metadata: Metadata
+    process: psutil.Process
 
 
 @asynccontextmanager
@@ -46,7 +48,8 @@ async def beside(addresses: Mapping[str, str], *, metadata: Metadata = (), **var
         },
     )
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    door = Door(access_pb2_grpc.AccessServiceStub(channel), answer_pb2_grpc.AnswerServiceStub(channel), metadata)
+    door = Door(access_pb2_grpc.AccessServiceStub(channel), answer_pb2_grpc.AnswerServiceStub(channel), metadata,
+                psutil.Process(process.pid))
     try:
         await door.access.WhoAmI(
             access_pb2.WhoAmIRequest(), metadata=metadata, timeout=READY_SECONDS, wait_for_ready=True

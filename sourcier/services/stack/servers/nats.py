@@ -93,28 +93,35 @@ class NatsServer(Component):
         return self.settings.folder.absolute() / "nats-server.conf"
 
     def _configuration(self) -> str:
-        # Here: the table loads the class of every event.
-        from sourcier.services.chassis.queue.permissions import users
-
         settings = self.settings
         return CONFIGURATION.format(
-            host=ports.HOST, port=self._port, user=USER, password=self._password,
-            users=users(settings.subject_prefix, self._passwords),
+            host=ports.HOST, port=self._port, authorization=self._authorization(),
             payload=settings.payload_bytes_max, connections=settings.connections_max,
             store=settings.folder.absolute() / "jetstream", memory=settings.memory_store_bytes_max,
             file=settings.file_store_bytes_max, sync=settings.sync_interval,
         )
 
+    def _authorization(self) -> str:
+        """Return who may come in, and what each may do."""
+        # Here: the table loads the class of every event.
+        from sourcier.services.chassis.queue.permissions import users
 
-CONFIGURATION = """\
-server_name: sourcier
-listen: "{host}:{port}"
+        return AUTHORIZATION.format(
+            user=USER, password=self._password, users=users(self.settings.subject_prefix, self._passwords)
+        )
+
+
+AUTHORIZATION = """\
 authorization {{
   timeout: 5
   users: [
   {{ user: "{user}", password: "{password}" }}
 {users}  ]
-}}
+}}"""
+CONFIGURATION = """\
+server_name: sourcier
+listen: "{host}:{port}"
+{authorization}
 max_payload: {payload}
 max_connections: {connections}
 write_deadline: "10s"

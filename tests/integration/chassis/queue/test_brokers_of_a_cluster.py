@@ -175,9 +175,8 @@ class WithAccounts(NatsServer):
         super().__init__(settings)
         self._accounts = accounts
 
-    def _configuration(self) -> str:
-        lines = super()._configuration().splitlines()
-        return "\n".join([*(line for line in lines if not line.startswith("authorization")), self._accounts])
+    def _authorization(self) -> str:
+        return self._accounts
 
     async def probe(self) -> bool:
         """Only look whether it listens: the probe of the stack has a password."""
