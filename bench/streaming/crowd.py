@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ RATIO_MAX = 2.0
 PLACES = 512
 CHANNELS = 20
 PAUSE_SECONDS = 15.0
-"""After which a refused client comes again."""
+"""After which a refused client comes again, give or take half of it: all at once would be another attack."""
 DRIP_SECONDS = 2.0
 SETTLE_SECONDS = 45.0
 SHORT, LONG = "/sourcier.embed.v1.EmbedService/Embed", "/sourcier.ingest.v1.IngestService/Submit"
@@ -147,7 +148,7 @@ def _press(address: str, clients: int, here: Event) -> None:
                 else:
                     silent: Any = channel.stream_stream(SHORT if number % 4 else LONG)(timeout=3_600, metadata=tenant)
                     await silent.code()
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS * random.uniform(0.5, 1.5))
 
     async def press() -> None:
         options = (("grpc.use_local_subchannel_pool", 1),)
