@@ -234,16 +234,17 @@ async def _index(database: Database, tenant: str, *, passages: int) -> None:
 
 
 async def _clone(connection: AsyncConnection, tenants: int) -> None:
-    """Copy the rows of the first tenant to the others: keys hold the tenant, so that ids may be the same."""
+    """Copy the rows of the first tenant to the others, with ids of their own."""
     await connection.execute("set session_replication_role = replica")
     cursor = await connection.execute(TENANT_TABLES)
     for (table,) in await cursor.fetchall():
         columns = await connection.execute(COLUMNS, (table,))
-        names = [str(name) for (name,) in await columns.fetchall()]
+        kinds = {str(name): str(kind) for name, kind in await columns.fetchall()}
+        names = list(kinds)
         values = [
-            sql.SQL(WRITTEN.get((str(table), name), WRITTEN.get(("", name), "row.{column}"))).format(
+            sql.SQL(WRITTEN.get((str(table), name), WRITTEN.get(("", name), COPIED.get(kind, "row.{column}")))).format(
                 column=sql.Identifier(name))
-            for name in names
+            for name, kind in kinds.items()
         ]
         await connection.execute(sql.SQL(CLONE).format(
             table=sql.Identifier(table), columns=sql.SQL(", ").join(map(sql.Identifier, names)),
@@ -274,17 +275,18 @@ where relkind in ('r', 'p') and not relispartition and relnamespace = 'sourcier'
 order by relname
 """
 COLUMNS = """
-select attname from pg_attribute
+select attname, atttypid::regtype::text from pg_attribute
 where attrelid = %s::regclass and attnum > 0 and not attisdropped and attgenerated = ''
 order by attnum
 """
+COPIED = {"uuid": "md5(row.{column}::text || other.place)::uuid"}
 WRITTEN = {
     ("", "tenant"): "'t-' || lpad(other.place::text, 5, '0')",
     ("collections", "number"): "row.number + other.place",
     # Each lexeme begins with its collection's number, so that no search looks at another's.
     ("lexical_entries", "lexemes"): (
-        "regexp_replace(row.lexemes::text, '''(\\d+):', '''' || (("
-        "(regexp_match(row.lexemes::text, '''(\\d+):'))[1]::int + other.place) || ':', 'g')::tsvector"
+        "regexp_replace(row.lexemes::text, '''(\\d+):', "
+        "'''' || ((regexp_match(row.lexemes::text, '''(\\d+):'))[1]::int + other.place) || ':', 'g')::tsvector"
     ),
 }
 CLONE = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import random
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -27,9 +28,9 @@ RATIO_MAX = 2.0
 PLACES = 512
 CHANNELS = 20
 PAUSE_SECONDS = 15.0
-"""After which a refused client comes again."""
+"""After which a refused client comes again, give or take half of it: all at once would be another attack."""
 DRIP_SECONDS = 2.0
-SETTLE_SECONDS = 20.0
+SETTLE_SECONDS = 45.0
 SHORT, LONG = "/sourcier.embed.v1.EmbedService/Embed", "/sourcier.ingest.v1.IngestService/Submit"
 ALONE, CROWDED = "alone", "beside the crowd"
 CONTEXT = multiprocessing.get_context("spawn")
@@ -113,13 +114,17 @@ class _Ingest(ingest_pb2_grpc.IngestServiceServicer):
 
 
 def _serve(telling: Connection) -> None:
+    # One method of each is served.
+    embed: Any = _Embed
+    ingest: Any = _Ingest
+
     async def serve() -> None:
         # The times and shares that the gateway has.
         limits = ServingLimits(streams_max=PLACES, tenant_share_percent=50.0)
         async with Server(listen="127.0.0.1:0", grace_seconds=1, concurrent_calls_max=PLACES, limits=limits) as server:
-            server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, _Embed(), "sourcier.embed.v1.EmbedService")
+            server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, embed(), "sourcier.embed.v1.EmbedService")
             server.add(
-                ingest_pb2_grpc.add_IngestServiceServicer_to_server, _Ingest(), "sourcier.ingest.v1.IngestService")
+                ingest_pb2_grpc.add_IngestServiceServicer_to_server, ingest(), "sourcier.ingest.v1.IngestService")
             await server.start()
             telling.send(f"127.0.0.1:{server.port}")
             await asyncio.Event().wait()
@@ -143,7 +148,7 @@ def _press(address: str, clients: int, here: Event) -> None:
                 else:
                     silent: Any = channel.stream_stream(SHORT if number % 4 else LONG)(timeout=3_600, metadata=tenant)
                     await silent.code()
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS * random.uniform(0.5, 1.5))
 
     async def press() -> None:
         options = (("grpc.use_local_subchannel_pool", 1),)
