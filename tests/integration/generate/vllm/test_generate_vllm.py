@@ -125,7 +125,8 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
 @pytest.fixture(scope="module")
 async def vllm() -> AsyncIterator[VllmService]:
     """One service for the tests that leave it whole."""
-    async with vllm_service() as service:
+    # Its threads sleep while they wait for each other, after each layer: beside other tests they would burn their cores.
+    async with vllm_service(OMP_WAIT_POLICY="passive") as service:
         yield service
 
 
@@ -263,7 +264,8 @@ async def test_one_process_computes_on_several_cores_and_sleeps_without_a_questi
     await answer(vllm.generate(ask(STORY, tokens_max=40)))
     answered = seconds()
     used = [answered[each] - before.get(each, 0.0) for each in answered]
-    computing = [each for each in used if each > 0.3 * max(used)]
+    # The first one does all that is not computed in parallel, too; one that computes nothing has a hundredth of it.
+    computing = [each for each in used if each > 0.1 * max(used)]
     cores = min(usable_cores(), psutil.cpu_count(logical=False) or 1)
     assert cores > SMALL_MACHINE_CORES_MAX or len(computing) == cores
     await asyncio.sleep(0.8)
