@@ -1,4 +1,4 @@
--- Small tenants share one part of each vectors table, its default partition; a tenant that grows gets its own (ADR 45).
+-- Small tenants share one part of each vectors table, its default partition; a tenant that grows gets its own (ADR 40).
 --
 -- A release that does not know this makes a part for each tenant that it writes for, which fails where the tenant's rows
 -- lie in the shared one. So a new database shares from its beginning, and such a release refuses to start on it; an

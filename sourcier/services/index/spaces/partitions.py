@@ -1,7 +1,7 @@
 """The parts of a vectors table: one that small tenants share, and one of its own for each tenant that has grown.
 
 What anybody may create without end costs next to nothing until it is used: a part of its own is three relations, whose
-locks every statement over the table takes (ADR 45). Where the table has no shared part, each tenant has its own from
+locks every statement over the table takes (ADR 40). Where the table has no shared part, each tenant has its own from
 its first vector: so did releases before, and a database keeps the parts that it has.
 
 A tenant chooses its name, and PostgreSQL names what belongs to the table (`vectors_…_pkey`) in the same space of names.

@@ -3,7 +3,7 @@
 A model on a CPU reads a few hundred tokens a second, and five whole chunks are two thousand. Each passage is cut to the
 pieces closest to the question, by late interaction of its token codes and by its words, a row with the names of its
 columns, an item with the line that leads in to it. Checks and citations rest on the whole passages all the same
-(docs/adr/0040).
+(docs/adr/0038).
 """
 
 from __future__ import annotations
