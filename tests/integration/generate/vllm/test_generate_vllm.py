@@ -125,7 +125,7 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
 @pytest.fixture(scope="module")
 async def vllm() -> AsyncIterator[VllmService]:
     """One service for the tests that leave it whole."""
-    # Its threads sleep while they wait for each other, after each layer: beside other tests they would burn their cores.
+    # Its threads sleep while they wait for each other, after each layer: else they burn the cores of other tests.
     async with vllm_service(OMP_WAIT_POLICY="passive") as service:
         yield service
 
