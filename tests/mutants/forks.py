@@ -77,8 +77,9 @@ def copied(root: Path) -> Iterator[Path]:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, tree / name)
         (tree / ".venv").symlink_to(root / ".venv")
-        if (root.parent / "shared").is_dir():
-            (folder / "shared").symlink_to((root.parent / "shared").resolve())
+        # Not by `eval.shared_sets`: what this process imports of the project, its forks would not import from the copy.
+        if (data := root.with_name("shared")).is_dir():
+            (folder / data.name).symlink_to(data.resolve())
         yield tree
     finally:
         shutil.rmtree(folder, ignore_errors=True)

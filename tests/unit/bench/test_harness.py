@@ -115,8 +115,8 @@ def test_an_unknown_name_gives_the_names(monkeypatch: pytest.MonkeyPatch, capsys
     assert all(name in told for name in BENCHMARKS)
 
 
-def test_quick_runs_of_all_take_less_than_ten_minutes() -> None:
-    assert sum(each.quick_seconds for each in BENCHMARKS.values()) < 570
+def test_quick_runs_of_all_take_less_than_twelve_minutes() -> None:
+    assert sum(each.quick_seconds for each in BENCHMARKS.values()) < 690
 
 
 def test_no_module_hides_one_of_the_standard_library() -> None:

@@ -42,6 +42,7 @@ LISTED: Mapping[int, Mapping[str, str]] = {
     },
     23: {DYNAMIC: "triggers that refuse what is written for a tenant under erasure, which nothing before begins"},
     27: {"acts on what is written": "it forgets what the release before would leave behind, outdated"},
+    28: {DYNAMIC: "a database that holds a space is left as it is; a new one has no release before it"},
 }
 
 
