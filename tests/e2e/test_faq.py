@@ -23,7 +23,7 @@ from sourcier import Client
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.errors import AnswerFailed
 from sourcier.results import Answer
-from sourcier.services.chassis.grpc.channels import open_channel
+from sourcier.services.chassis.grpc.channels import Identity, open_channel
 from sourcier.services.chassis.models.store import root_of
 from sourcier.services.index.curation.learned_responses import question_key
 from tests.needed_sets import needs
@@ -103,7 +103,7 @@ async def closest(system: System, misses: Sequence[NearMiss]) -> list[NearMiss]:
 
     The stack's own embed service is asked: it remembers what it embedded when the same questions come as questions.
     """
-    async with open_channel(system.environment["SOURCIER_EMBED_URL"], token=system.token) as channel:
+    async with open_channel(system.environment["SOURCIER_EMBED_URL"], identity=Identity(token=system.token)) as channel:
         stub = embed_pb2_grpc.EmbedServiceStub(channel)
 
         async def vectors(texts: Sequence[str]) -> np.ndarray:

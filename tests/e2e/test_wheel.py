@@ -113,7 +113,8 @@ def test_services_are_told_apart(client: Installed, here: Path) -> None:
     shown = client.run("sourcier-service", "--help", cwd=here)
     names = re.findall(r"^  ([\w-]+)  ", shown.out, re.MULTILINE)
     assert (shown.code, names) == (0, [
-        "gateway", "ingest", "embed", "rerank", "generate", "web", "migrate", "first-key", "durables", "probe",
+        "gateway", "ingest", "embed", "rerank", "generate", "web", "migrate", "first-key", "broker-users",
+        "durables", "probe",
     ])
     unknown = client.run("sourcier-service", "gatway", cwd=here)
     assert (unknown.code, unknown.out) == (2, "")

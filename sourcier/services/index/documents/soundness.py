@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from sourcier.services.chassis.postgres.database import Connection
-from sourcier.services.index.spaces.partitions import find_partition
+from sourcier.services.index.spaces.partitions import find_partition, find_shared_part
 from sourcier.services.index.spaces.spaces import DEFERRED_ROWS_MAX
 
 MISSING_COUNTED_MAX = 1_000
@@ -39,7 +39,7 @@ class SpaceSoundness:
     collections: int
     chunks_without_vector: int
     rows: int
-    """Vectors, as PostgreSQL's planner estimates them."""
+    """Vectors in the tenant's own part, as PostgreSQL's planner estimates them; 0 where small tenants share one."""
     indexed: bool
     """Whether there is an HNSW index that is valid."""
 
@@ -63,16 +63,15 @@ async def look_at_spaces(connection: Connection, *, tenant: str) -> list[SpaceSo
     found = []
     for space_id, model, dimension, table, collections in await cursor.fetchall():
         partition = await find_partition(connection, vectors_table=table, tenant=tenant)
-        missing = await _without_vector(connection, tenant=tenant, space_id=space_id, partition=partition)
+        holding = partition or await find_shared_part(connection, vectors_table=table)
+        missing = await _without_vector(connection, tenant=tenant, space_id=space_id, partition=holding)
         rows, indexed = await _index_of(connection, partition)
         found.append(SpaceSoundness(space_id, model, dimension, collections, missing, rows, indexed))
     return found
 
 
 async def _without_vector(connection: Connection, *, tenant: str, space_id: str, partition: str | None) -> int:
-    exists = sql.SQL("exists (select from {partition} as vector where vector.chunk_id = chunks.chunk_id)").format(
-        partition=sql.Identifier(partition)
-    ) if partition else sql.SQL("false")
+    exists = sql.SQL(HAS_VECTOR).format(partition=sql.Identifier(partition)) if partition else sql.SQL("false")
     cursor = await connection.execute(
         sql.SQL(WITHOUT_VECTOR).format(has_vector=exists),
         {"tenant": tenant, "space_id": space_id, "counted_max": MISSING_COUNTED_MAX},
@@ -103,6 +102,9 @@ join embedding_spaces as space using (space_id)
 where collection.tenant = %(tenant)s
 group by space.space_id
 order by space.space_id
+"""
+HAS_VECTOR = """
+exists (select from {partition} as vector where vector.tenant = chunks.tenant and vector.chunk_id = chunks.chunk_id)
 """
 WITHOUT_VECTOR = """
 select count(*)

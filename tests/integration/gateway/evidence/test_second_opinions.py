@@ -196,9 +196,9 @@ async def test_what_a_reader_finds_contradicted_is_withheld_and_the_passage_quot
 async def test_a_reader_does_not_make_up_for_a_clause_that_decides_nothing(
     handbook: Database, scenario: Scenario, shown: bool
 ) -> None:
-    scenario.deltas = ("Oui, le télétravail est possible le jeudi [1].",)
+    scenario.deltas = ("Oui, le télétravail est possible à l'étranger [1].",)
     async with gateway(handbook, scenario) as served:
-        events, error = await served.ask("Le télétravail est-il possible le jeudi ?")
+        events, error = await served.ask("Le télétravail est-il possible à l'étranger ?")
     assert error is None
     supports = [event.withheld.closest.support for event in events if event.HasField("withheld")]
     assert supports == ([] if shown else [answer_pb2.SUPPORT_UNDECIDED])

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from sourcier.services.chassis.postgres.database import ALL_TENANTS
 from sourcier.services.index.times import storing
 from sourcier.services.index.times.document import DateKind, DocumentTimes, Origin
+from sourcier.services.index.times.reading import RULES
 from tests.integration.index.writer import Writer
 
 HEAD = "Note de service.\n\nElle entre en vigueur le 1er juin 2025 et annule et remplace la note du 3 mars 2020."
@@ -56,10 +57,10 @@ async def test_a_commit_stores_what_a_version_says_of_when_it_holds(writer: Writ
     }
     assert times.relations[0].dates[0].start == date(2020, 3, 3)
     day = date(2025, 5, 12)
-    assert await _columns(writer, version.document_id) == (day, day, date(2025, 6, 1), date(2026, 12, 31), 1)
+    assert await _columns(writer, version.document_id) == (day, day, date(2025, 6, 1), date(2026, 12, 31), RULES)
     # The next version tells its own, and a document without dates none.
     again = await writer.index("note.md", ["Rien de daté."])
-    assert await _columns(writer, again.document_id) == (None, None, None, None, 1)
+    assert await _columns(writer, again.document_id) == (None, None, None, None, RULES)
     assert again.document_id == version.document_id
 
 
@@ -70,7 +71,7 @@ async def test_batches_in_any_order_tell_the_same(writer: Writer, order: tuple[i
         await writer.stage(version, [(HEAD, "Au milieu.", TAIL)[number]], batch_no=number, batch_count=3,
                            first_index=number)
     day = date(2025, 5, 12)
-    assert await _columns(writer, version.document_id) == (day, day, date(2025, 6, 1), None, 1)
+    assert await _columns(writer, version.document_id) == (day, day, date(2025, 6, 1), None, RULES)
 
 
 async def test_documents_of_before_are_read_later_and_a_few_at_a_time(writer: Writer) -> None:
