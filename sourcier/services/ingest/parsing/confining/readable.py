@@ -18,6 +18,7 @@ _SYSTEM = (
     "/sys/devices/system/cpu", "/proc/cpuinfo", "/proc/meminfo", "/dev/urandom",
 )
 WRITABLE = ("/dev/null",)
+_PACKAGES = ("site-packages", "dist-packages")
 
 
 def libraries() -> tuple[str, ...]:
@@ -28,10 +29,19 @@ def libraries() -> tuple[str, ...]:
     installed = {
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
         *site.getsitepackages(), os.path.join(sys.base_prefix, "lib"),
-        *(path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")),
+        *(path for path in sys.path if os.path.basename(path) in _PACKAGES),
     }
-    roots = _outermost((*_SYSTEM, *(each for each in installed if each)))
+    folders = [each for each in installed if each]
+    roots = _outermost((*_SYSTEM, *folders, *_linked(folders)))
     return _outermost((*roots, *_loaded_elsewhere(roots)))
+
+
+def _linked(folders: Iterable[str]) -> Iterator[str]:
+    """Yield what is installed as a link to where it lies: a package that is loaded later is read there."""
+    for folder in folders:
+        if os.path.basename(folder) in _PACKAGES and os.path.isdir(folder):
+            with os.scandir(folder) as entries:
+                yield from (entry.path for entry in entries if entry.is_symlink())
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import site
 import sysconfig
 from pathlib import Path
 
 import lxml
+import pytest
 
 import sourcier
 from sourcier.services.ingest.parsing.confining.readable import libraries
@@ -26,6 +28,17 @@ def test_of_a_checkout_its_loaded_packages_are_read_and_nothing_beside_them() ->
     assert is_readable(package / "services" / "never_imported.py")
     assert not is_readable(package.parent)
     assert not is_readable(package.parent / "pyproject.toml")
+
+
+def test_a_package_that_is_installed_as_a_link_is_read_where_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("installed/site-packages", "kept/recogniser", "kept/other"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "installed" / "site-packages" / "recogniser").symlink_to(tmp_path / "kept" / "recogniser")
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path / "installed" / "site-packages")])
+    assert is_readable(tmp_path / "kept" / "recogniser" / "model.onnx")
+    assert not is_readable(tmp_path / "kept" / "other")
 
 
 def test_homes_and_settings_are_not_read() -> None:
