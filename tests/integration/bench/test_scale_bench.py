@@ -34,7 +34,8 @@ async def test_a_loaded_index_is_searched_as_any_other(postgres_server: Postgres
         for name, filters in FILTERS.items():
             agreement = await searches.agreement(name, questions=len(asked))
             assert min(agreement.recall) == min(agreement.filled) == 1.0, name
-            assert len(await searches.lexical(0, filters)) > 0, name
+            # Which of them: that depends on the texts there are.
+            assert any([await searches.lexical(question, filters) for question in range(len(asked))]), name
             lexical = await searches.lexical_agreement(name, questions=len(asked))
             assert min(lexical.recall) == min(lexical.filled) == 1.0, f"{name}: so few are all scored"
         assert await searches.dense(0, FILTERS["no filter"]) == await searches.dense(

@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 import obstore
+import pytest
 
 from sourcier.services.ingest.erasing.traces import run_command
 from sourcier.services.stack.servers.s3 import S3Server
@@ -25,8 +26,13 @@ async def test_deleted_objects_are_in_no_file_any_more(s3_server: S3Server, s3_b
     await obstore.put_async(store, "documents/reste/1/original", kept)
     await obstore.delete_async(store, "documents/parti/1/original")
     assert held(folder, gone), "SeaweedFS appends, and deletes nothing by itself"
-    assert await run_command(s3_server.compact_command, seconds_max=60) == ""
-    assert not held(folder, gone)
+    # The store's filer hands deletions on in its own time, which a machine under load may stretch: so often at most.
+    for _ in range(5):
+        assert await run_command(s3_server.compact_command, seconds_max=60) == ""
+        if not held(folder, gone):
+            break
+    else:
+        pytest.fail("the bytes of a deleted object stayed after five compactions")
     assert bytes(await (await obstore.get_async(store, "documents/reste/1/original")).bytes_async()) == kept
 
 

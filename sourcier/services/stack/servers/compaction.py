@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 from sourcier.services.stack import programs
 from sourcier.services.stack.settings import server_environment
@@ -15,11 +16,15 @@ from sourcier.services.stack.settings import server_environment
 SECONDS_MAX = 590.0
 GARBAGE_SHARE = 0.000001
 """Of a volume's bytes; a volume without a deleted object is left as it is."""
+DELETIONS_SECONDS = 3.0
+"""The filer tells the volumes what was deleted from a queue that it empties every 1.1 s: before that, a volume still
+counts the object among those it keeps. Whoever must be sure compacts again later, as an erasure does."""
 SCRIPT = f"lock\nvolume.vacuum -garbageThreshold={GARBAGE_SHARE:f}\nunlock\n"
 
 
 def main(folder: str, master: str) -> int:
     """Have the store's master compact every volume with deleted objects; return the exit code."""
+    time.sleep(DELETIONS_SECONDS)
     done = subprocess.run(
         [programs.beside_python("weed"), "shell", f"-master={master}"], input=SCRIPT, text=True, capture_output=True,
         cwd=folder, env=server_environment(), timeout=SECONDS_MAX, check=False,
