@@ -114,7 +114,8 @@ def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: 
     click.echo(f"{', '.join(parts)} of {counted(len(outcomes), 'file')} in {seconds:.1f} s", err=to_error)
     warned = sum(bool(outcome.warnings) for outcome in outcomes)
     if warned:
-        click.echo(f"{counted(warned, 'file')} not read whole: sourcier documents show tells what is missing", err=True)
+        told = f"{counted(warned, 'file')} with warnings"
+        click.echo(f"{told}: sourcier documents show tells what was left out, or could not be read", err=True)
     if counts["accepted"]:
         click.echo("sourcier jobs list tells how far they are", err=True)
 

@@ -47,7 +47,7 @@ async def test_what_was_not_read_is_told(cli: Command, gateway: FakeGateway, tmp
     ])
     done = await cli("ingest", "scan.pdf", "--wait", LC_ALL="fr_FR.UTF-8")
     assert "! 2 pages sans texte (des scans ?) (2, 3)" in done.err
-    assert "1 file not read whole" in done.err
+    assert "1 file with warnings" in done.err
     shown = await cli("documents", "show", document_id, LC_ALL="C.UTF-8")
     assert "not read     2 pages without text (scans?) (2, 3)" in shown.out
     as_json = await cli("ingest", "scan.pdf", "--wait", "--json")
