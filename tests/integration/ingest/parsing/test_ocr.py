@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("keeping_priority")
 SHORT = 0.3
 """Of a page: what has text on it."""
 LIMITS = ParsingLimits(wall_seconds=600, cpu_seconds=1200, memory_bytes=3072 * MEBIBYTE)
+DEMO_SCAN = Path(__file__).parents[4] / "demo/documents/note-de-service-14.pdf"
 TEXT = " ".join(("Règlement intérieur", *NOTICE))
 
 
@@ -70,6 +71,12 @@ async def test_a_clean_scan_of_french_is_read_with_at_most_one_error_in_a_hundre
     assert document.warnings == ()
     assert document.title == "Règlement intérieur"
     assert {block.page for block in document.blocks} == {1}
+
+
+async def test_words_of_the_demos_scan_stay_apart_where_the_gap_is_narrow(recognisers: Recognisers) -> None:
+    document = await whole(recognisers, DEMO_SCAN)
+    for words in ("assez de jours télétravaillent, ou travaillent", "de 7 h à 15 h", "toiture du hall"):
+        assert words in " ".join(document.text.split())
 
 
 @pytest.mark.parametrize(("turns", "skew", "noise"), [(2, 0.0, 0.0), (1, 0.7, 10.0), (3, 0.0, 0.0), (0, 4.0, 0.0)])
