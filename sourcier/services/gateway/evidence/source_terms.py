@@ -15,6 +15,7 @@ from sourcier.services.gateway.evidence.markers import Marker, Part, SentenceEnd
 from sourcier.services.gateway.evidence.support import is_lead_in
 from sourcier.services.gateway.evidence.wording import Wording, content_words
 from sourcier.services.gateway.prompting.dictation import says, told
+from sourcier.services.gateway.prompting.named_sources import PLACE, without_named_source
 from sourcier.services.gateway.prompting.orders import blank, blanked, orders, without_orders
 from sourcier.services.index.language.stop_words import fold
 from sourcier.services.index.search.passages import Passage
@@ -34,15 +35,15 @@ _ANNOUNCING = frozenset({
 })
 
 # A marker's place in a text: no text has the first character, which ends an address like a space, and `visible` drops.
-_PLACE, _PLACE_FIRST = "\x1f", 0xE000
-_PLACES = re.compile(f"{_PLACE}(.)")
+_PLACE_FIRST = 0xE000
+_PLACES = re.compile(f"{PLACE}(.)")
 _BRACKET = re.compile(r"[\[\](:]")
 # Nothing is tried twice, as in `links`: what no parenthesis closes is taken up to the last one that opens on its line.
 _TARGET = re.compile(r"\]\((?:\s*+<?([^)\s>]*+)>?[^)\n]*+(?P<end>\)+|\Z)|[^)\n]*(?=\]\()|)")
 # `[1](//evil.example)`, `[1]: //evil.example`, with the marker in this sentence or at the end of the one before.
 # Markdown reads `\\/` and `&#47;` as a slash too.
 _MARKERS_TARGET = re.compile(
-    rf"(?:(?<={_PLACE}.)|\A)[(:]\s*<?((?:(?:[/\\]|&(?:sol|bsol|#)\w*;?){{2}}|[a-z][a-z0-9+.-]*(?::|&(?:colon|#)))"
+    rf"(?:(?<={PLACE}.)|\A)[(:]\s*<?((?:(?:[/\\]|&(?:sol|bsol|#)\w*;?){{2}}|[a-z][a-z0-9+.-]*(?::|&(?:colon|#)))"
     r"[^\s)>]+)>?\)*", re.IGNORECASE,
 )
 
@@ -121,7 +122,7 @@ class Grounds:
         )
 
     def cleaned(self, end: SentenceEnd, parts: Sequence[Part]) -> tuple[SentenceEnd, list[Part]]:
-        """Return a sentence without images and without addresses that no passage holds.
+        """Return a sentence without images, without addresses that no passage holds, and without its source's number.
 
         A marker within what goes may go with it.
         """
@@ -129,14 +130,18 @@ class Grounds:
         places = iter(range(len(markers)))
         # Cleaned in one piece: cut at its markers, `![plan [1]](//…)` is two halves that are no image.
         marked = "".join(
-            part.text if isinstance(part, Text) else f"{_PLACE}{chr(_PLACE_FIRST + next(places))}" for part in parts
+            part.text if isinstance(part, Text) else f"{PLACE}{chr(_PLACE_FIRST + next(places))}" for part in parts
         )
+        unnamed = without_named_source(marked, is_said=self._is_said)
+        if unnamed != marked:
+            marked, parts = unnamed, _parts_of(unnamed, markers)
+            end = SentenceEnd(_PLACES.sub("", unnamed).strip(), end.markers)
         text = self._without_links(marked)
         unmarked = _PLACES.sub("", text)
         plain = self._without_links(unmarked) if markers else unmarked
         if plain != unmarked:
             # An address around a marker, which is whole again where no passage has the marker's number.
-            text = plain + "".join(f"{_PLACE}{each}" for each in _PLACES.findall(text))
+            text = plain + "".join(f"{PLACE}{each}" for each in _PLACES.findall(text))
         elif text == marked:
             return end, _parts_of(text, markers)
         kept = _parts_of(text, markers)
@@ -145,7 +150,11 @@ class Grounds:
 
     def cleaned_text(self, sentence: str) -> str:
         """Return a sentence's text, without markers, as it is checked."""
-        return self._without_links(sentence).strip()
+        return self._without_links(without_named_source(sentence, is_said=self._is_said)).strip()
+
+    def _is_said(self, words: str) -> bool:
+        sought = words.casefold()
+        return any(sought in text.casefold() for each in self._passages for text in (each.text, each.title))
 
     def _without_links(self, text: str) -> str:
         cleaned = links.without_foreign_links(text, self._addresses)

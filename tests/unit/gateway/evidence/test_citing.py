@@ -379,3 +379,24 @@ async def test_the_mark_mode_closes_blocks_of_code_too() -> None:
         support={UNSUPPORTED: {1: 0.1}},
     )
     assert text == f"```\n{UNSUPPORTED}\nmake deploy ENV=prod\n```\n[1]\n{LATER}"
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    ("Selon la source 1, chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
+    ("D'après le passage n° 1 : chaque salarié dispose de deux jours [1].", "Chaque salarié dispose de deux jours [1]."),
+    ("Selon la source [1], chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
+    ("According to Source 1, chaque salarié dispose de deux jours. [1]", "Chaque salarié dispose de deux jours. [1]"),
+    ("La source 1 indique que chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
+    ("L'extrait 1 précise qu'un salarié dispose de deux jours [1].", "Un salarié dispose de deux jours [1]."),
+    ("Le mardi, selon la source 1, personne ne télétravaille.", "Le mardi, selon la source 1, personne ne télétravaille. [1]"),
+])
+async def test_a_source_named_by_its_number_in_the_prompt_is_not_shown(said: str, shown: str) -> None:
+    text, citations, withheld, _ = await cite(*said)
+    assert (text, withheld) == (shown, [])
+    assert [citation.marker for citation in citations] == [1]
+
+
+async def test_a_number_that_the_document_gives_its_annexes_stays() -> None:
+    annexed = passage(1, "Selon le document 3, les salariés disposent de deux jours de télétravail.")
+    said = "Selon le document 3, les salariés disposent de deux jours [1]."
+    assert (await cite(said, passages=[annexed]))[0] == said
