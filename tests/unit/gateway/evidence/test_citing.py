@@ -383,12 +383,14 @@ async def test_the_mark_mode_closes_blocks_of_code_too() -> None:
 
 @pytest.mark.parametrize(("said", "shown"), [
     ("Selon la source 1, chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
-    ("D'après le passage n° 1 : chaque salarié dispose de deux jours [1].", "Chaque salarié dispose de deux jours [1]."),
+    ("D'après le passage n° 1 : chaque salarié dispose de deux jours [1].",
+     "Chaque salarié dispose de deux jours [1]."),
     ("Selon la source [1], chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
     ("According to Source 1, chaque salarié dispose de deux jours. [1]", "Chaque salarié dispose de deux jours. [1]"),
     ("La source 1 indique que chaque salarié dispose de deux jours.", "Chaque salarié dispose de deux jours. [1]"),
     ("L'extrait 1 précise qu'un salarié dispose de deux jours [1].", "Un salarié dispose de deux jours [1]."),
-    ("Le mardi, selon la source 1, personne ne télétravaille.", "Le mardi, selon la source 1, personne ne télétravaille. [1]"),
+    ("Le mardi, selon la source 1, personne ne télétravaille [1].",
+     "Le mardi, selon la source 1, personne ne télétravaille [1]."),
 ])
 async def test_a_source_named_by_its_number_in_the_prompt_is_not_shown(said: str, shown: str) -> None:
     text, citations, withheld, _ = await cite(*said)
