@@ -8,7 +8,7 @@ as what somebody asks for. One sentence of the passage against which nothing spe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -16,9 +16,27 @@ from itertools import pairwise
 
 from sourcier.services.gateway.clauses import days, lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
-from sourcier.services.gateway.clauses.frame import Status, frame_of
+from sourcier.services.gateway.clauses.frame import Frame, Status, frame_of
+from sourcier.services.gateway.clauses.sides import side
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.figures.bounds import side_of
+from sourcier.services.gateway.figures.changing import (
+    changes_in,
+    is_told_of_before,
+    is_told_of_later,
+    is_told_of_now,
+    step_before,
+)
+from sourcier.services.gateway.figures.parts import is_of_other_part, parts_of
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
+from sourcier.services.gateway.figures.rates import (
+    is_other_tax,
+    is_per_head,
+    names_a_group,
+    names_heads,
+    rates_behind,
+    rates_in,
+)
 from sourcier.services.gateway.figures.readings import MONEY_WORDS, NEUTRAL, TIME_WORDS, covers
 from sourcier.services.gateway.figures.rows import (
     DAYS,
@@ -60,23 +78,12 @@ _WAS = lexicon.words(
     "etait etaient initialement auparavant precedemment anciennement avant ancien ancienne passe passee was were "
     "formerly previously initially originally contre instead"
 )
-_ARTICLES = lexicon.words("un une one second seconde premier premiere")
-_RATES: Mapping[str, str] = {
-    word: rate for rate, words in {
-        "day": "jour jours journalier journaliere quotidien quotidienne day daily jours",
-        "week": "semaine hebdomadaire week weekly", "month": "mois mensuel mensuelle mensuels month monthly",
-        "quarter": "trimestre trimestriel trimestrielle quarter quarterly",
-        "year": "an annee annuel annuelle annuels year yearly annual annually annum",
-        "hour": "heure horaire hour hourly", "night": "nuit nuitee night",
-    }.items() for word in words.split()
-}
-_PER = frozenset({"par", "per", "a", "an", "chaque", "each", "every"})
-_ADJECTIVES = frozenset(
-    word for word in _RATES
-    if word.endswith(("el", "elle", "els", "ly", "ier", "iere", "ien", "ienne", "aire", "annual"))
+_NUMBERED = lexicon.words(
+    "article articles annexe annexes chapitre section titre page lot lots alinea paragraphe point tableau figure "
+    "numero no version tome appendix annex chapter paragraph clause table place places salle batiment niveau tranche"
 )
-RATE_TOKENS_MAX = 2
-"""Between a figure and its « par jour »: « 13 € brut par mois »."""
+"""Words before a number that is a name and no value."""
+_ARTICLES = lexicon.words("un une one second seconde premier premiere")
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,7 @@ class _Said:
     unit: str
     is_measured: bool
     """Whether a unit stands behind it."""
+    frame: Frame
 
 
 class Anchors:
@@ -125,14 +133,22 @@ class Anchors:
         tokens = tokens_of(sentence)
         if not self._clauses or sum(token.tells for token in tokens) > WORDS_MAX or is_foreign(sentence, self._text):
             return None
-        if frame_of(tokens, today=self._today).status not in (Status.FACT, Status.PAST):
-            return None
-        for said in self._values(sentence, tokens):
-            if (found := self._against(said)) is not None:
+        frame = frame_of(tokens, today=self._today)
+        is_fact = frame.status in (Status.FACT, Status.PAST)
+        for said in self._values(sentence, tokens, frame):
+            found = self._against(said) if is_fact else self._of_a_plan(said)
+            if found is not None:
                 return found
         return None
 
-    def _values(self, sentence: str, tokens: tuple[Token, ...]) -> Iterator[_Said]:
+    def _of_a_plan(self, said: _Said) -> Unanchored | None:
+        """Return where a value stands that is said to come, and is what was before."""
+        giving = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
+        if giving and all(given.changes_otherwise(said) for given in giving):
+            return Unanchored(giving[0].clause.start, giving[0].clause.end, giving[0].clause.lead, is_of_it=True)
+        return None
+
+    def _values(self, sentence: str, tokens: tuple[Token, ...], frame: Frame) -> Iterator[_Said]:
         places = list(values_of(tokens))
         measured = [each for each in quantities_in(sentence, language=self._language, clocks=True)
                     if each.unit is not NONE]
@@ -146,8 +162,9 @@ class Anchors:
             )
             yield _Said(
                 sentence, tokens[place : place + length], place, tokens, words,
-                _rates(tokens) if len(places) == 1 else frozenset(), unit_behind(tokens, place + length),
+                rates_in(tokens) if len(places) == 1 else frozenset(), unit_behind(tokens, place + length),
                 any(told(tokens[place], forms_of(tokens_of(sentence[each.start : each.end]))) for each in measured),
+                frame,
             )
 
     @cached_property
@@ -238,15 +255,6 @@ class Anchors:
         return any(told(token, other.forms) for other in self._clauses if other is not given)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """« Le timbre coûte 86 € pour un majeur, 42 € à 16 ans »: what is said of one value, of all, of the others."""
-
-    own: frozenset[str]
-    head: frozenset[str]
-    others: frozenset[str]
-
-
 class _Given:
     """One sentence that may give a value."""
 
@@ -287,32 +295,31 @@ class _Given:
                 if told(token, forms_of(tokens_of(self._typed[each.start : each.end])))]
 
     @cached_property
-    def is_supposed(self) -> bool:
-        return frame_of(self.tokens, today=self._today).status in _SUPPOSED
+    def frame(self) -> Frame:
+        return frame_of(self.tokens, today=self._today)
 
-    def parts_of(self, said: _Said) -> _Parts | None:
-        """Return what stands beside each of several values of one unit; None where that cannot be told."""
-        if said.unit in ("", "h", "min"):
-            return None
-        places = [place for place, token in enumerate(self.tokens) if place + 1 < len(self.tokens)
-                  and unit_behind(self.tokens, place + 1) == said.unit and is_value(token)]
-        if len(places) < 2:
-            return None
-        ends = [*places[1:], len(self.tokens)]
-        parts = [self.tokens[start + 2 : end] for start, end in zip(places, ends, strict=True)]
-        if any(token.text in _SO for token in self.tokens):
-            return None
-        if not any(token.tells for token in parts[-1]):
-            if said.unit != "€":
-                return None
-            # « adulte 4 €, enfant 2 € »
-            parts = [self.tokens[start:end] for start, end in zip([0, *places[:-1]], places, strict=True)]
-        own = [part for place, part in zip(places, parts, strict=True)
-               if gives(self.tokens[place : place + 1], said.value[:1], "")]
-        if len(own) != 1:
-            return None
-        others = [token for part in parts if part is not own[0] for token in part]
-        return _Parts(forms_of(own[0]), forms_of(self.tokens[: places[0]]), forms_of(others))
+    @property
+    def is_supposed(self) -> bool:
+        return self.frame.status in _SUPPOSED
+
+    def is_of_other_part(self, said: _Said) -> bool:
+        """Return whether its clause gives a value of something else than a sentence, and gives that another one."""
+        if said.unit in ("h", "min"):
+            return False
+        found = []
+        for place, length in values_of(self.tokens):
+            value = self.tokens[place : place + length]
+            if all(token.text in DAYS for token in value) or (place and self.tokens[place - 1].text in _NUMBERED):
+                continue
+            unit = unit_behind(self.tokens, place + length)
+            behind = self.tokens[place + length : place + length + 1]
+            is_elliptic = not unit and not any(token.tells for token in behind)
+            if unit == said.unit or (said.unit and is_elliptic):
+                found.append((place, length))
+        return is_of_other_part(
+            said.tokens, (said.place, len(said.value)), parts_of(self.tokens, found),
+            lambda number: gives(self.tokens[found[number][0] : found[number][0] + found[number][1]], said.value, ""),
+        )
 
     def is_former(self, value: Sequence[Token]) -> bool:
         """Return whether it gives a value as what was before another one."""
@@ -344,13 +351,52 @@ class _Given:
         if not said.rates:
             return False
         found: list[frozenset[str]] = []
-        for place, token in enumerate(self.tokens):
-            if not token.tells or not told(token, forms_of(said.value[:1])):
+        places = list(values_of(self.tokens))
+        for place, length in places:
+            if not gives(self.tokens[place : place + length], said.value[:1], ""):
                 continue
-            behind = self.tokens[place + 1 : place + 2 + RATE_TOKENS_MAX + 2]
-            found.append(_rates_behind(behind))
+            rates = rates_behind(self.tokens[place + length :])
+            alone = not rates and not any(
+                other != place and unit_behind(self.tokens, other + size) == said.unit for other, size in places
+            )
+            found.append(rates_in(self.tokens) if alone else rates)
         return bool(found) and all(rates and not rates & said.rates for rates in found)
 
+    def is_of_a_group(self, said: _Said) -> bool:
+        """Return whether a value is a group's that is said to be each one's: « 9,80 € par personne » for the family."""
+        behind = said.tokens[said.place + len(said.value) :]
+        return is_per_head(behind) and names_a_group(self.tokens) and not names_heads(self.tokens)
+
+    def has_other_bound(self, said: _Said) -> bool:
+        """Return whether a value bounds from the other side: « jusqu'à 20 km » for « au-delà de 20 km »."""
+        wanted = side_of(said.tokens, said.place, len(said.value))
+        if not wanted or sum(told(token, self.forms) for token in said.words) < SUBJECT_WORDS_MIN:
+            return False
+        sides = [side_of(self.tokens, place, length) for place, length in values_of(self.tokens)
+                 if gives(self.tokens[place : place + length + 1], said.value, said.unit)]
+        return bool(sides) and all(side == -wanted for side in sides) and side(said.frame, self.frame) >= 0
+
+    def changes_otherwise(self, said: _Said) -> bool:
+        """Return whether a value is what something was before, or becomes later, and is said to be the other."""
+        if next(changes_in(said.typed), None) is not None:
+            return False
+        for change in changes_in(self._typed):
+            old, new = (gives(tokens_of(each), said.value[:1], "") for each in (change.old, change.new))
+            if old is new:
+                continue
+            is_to_come = self.frame.status in (Status.PLANNED, Status.UNSURE)
+            if old:
+                return not is_told_of_before(said.typed) and (is_told_of_later(said.typed) or (
+                    not is_to_come and not any(token.text in _WAS for token in said.tokens)
+                ))
+            return is_to_come and is_told_of_now(said.typed)
+        return False
+
+    def steps_otherwise(self, said: _Said) -> bool:
+        """Return whether something changes by a value that is said to be what it changes to, or the other way."""
+        wanted = _steps(said.typed, said.value)
+        given = _steps(self._typed, said.value)
+        return len(wanted) == 1 and len(given) == 1 and "" not in wanted | given and wanted != given
 
 _GIVING = lexicon.words(
     "est sont etait etaient sera seront coute coutent coutait dure durent vaut valent eleve elevent is are was were "
@@ -377,46 +423,26 @@ def _subject_of_value(said: _Said) -> tuple[Token, ...]:
 
 def _gives_it_otherwise(said: _Said, given: _Given) -> bool:
     """Return whether a value is only asked for or supposed, was before, or is given per another time."""
-    if given.is_supposed or given.has_other_rate(said):
+    if given.is_supposed or given.has_other_rate(said) or given.changes_otherwise(said):
         return True
     if given.is_former(said.value) and not any(token.text in _WAS for token in said.tokens):
         return True
-    if given.has_other_days(said) or given.is_other_end(said):
-        return True
-    parts = given.parts_of(said)
-    if parts is None:
-        return False
-    # « pour les moins de 26 ans »: a number may tell which one is meant.
-    words = (*said.words, *(token for token in said.tokens if is_value(token) and token not in said.value))
-    if any(told(token, parts.own - parts.others) for token in words):
-        return False
-    return any(told(token, parts.others - parts.own - parts.head) for token in words)
+    return (
+        given.has_other_days(said) or given.is_other_end(said) or given.has_other_bound(said)
+        or given.steps_otherwise(said) or given.is_of_a_group(said)
+        or is_other_tax(said.tokens, given.tokens, said.value[:1]) or given.is_of_other_part(said)
+    )
+
+
+def _steps(text: str, value: Sequence[Token]) -> set[str]:
+    """Return whether something changes by a value or to it, for each place where a text has it."""
+    return {step_before(text[: match.start()]) for match in _NUMBER.finditer(text)
+            if gives(tokens_of(match.group()), value[:1], "")}
 
 
 _SCALES = lexicon.words(
-    "mille million millions milliard milliards thousand billion billions hundred cent cents fois times"
+    "mille million millions milliard milliards thousand billion billions hundred cent cents"
 )
-
-
-def _rates(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return per what times a sentence speaks: « par jour », « annuel »."""
-    found = {_RATES[token.text] for place, token in enumerate(tokens) if token.text in _RATES and (
-        token.text in _ADJECTIVES or (place and tokens[place - 1].text in _PER)
-    )}
-    return frozenset(found)
-
-
-def _rates_behind(tokens: Sequence[Token]) -> frozenset[str]:
-    for place, token in enumerate(tokens):
-        if place and is_value(token):
-            break
-        if token.text in ("par", "per") and place + 1 < len(tokens) and tokens[place + 1].text in _RATES:
-            return frozenset({_RATES[tokens[place + 1].text]})
-    return frozenset()
-
-
-_SO = lexicon.words("soit donc dont thus ie")
-"""What makes two values of one sentence the same: « 2,25 jours par mois, soit 27 jours par an »."""
 
 
 def _is_measured(said: _Said, given: _Given) -> bool:

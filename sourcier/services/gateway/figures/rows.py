@@ -28,6 +28,7 @@ _UNITS: Mapping[str, str] = {
     word: unit for unit, words in {
         "€": "€ euro euros", "%": "% pourcent percent", "km": "km kilometre kilometres", "kg": "kg kilo kilos",
         "h": "h heure heures hour hours", "min": "min minute minutes", "day": "jour jours day days",
+        "p": "p pence", "mile": "mile miles", "m²": "m² m2", "m³": "m³ m3", "kwh": "kwh", "go": "go gb",
         "week": "semaine semaines week weeks", "month": "mois month months", "year": "an ans annee annees year years",
     }.items() for word in words.split()
 }

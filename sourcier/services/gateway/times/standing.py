@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import permutations
 
@@ -24,6 +24,7 @@ from sourcier.services.gateway.times.precedence import (
     is_over,
     is_to_come,
     names_its_subject,
+    names_no_other,
     replaces,
     said_to_replace,
     why_it_holds,
@@ -72,6 +73,8 @@ class Aside:
     clause: tuple[int, int]
     """Where its clause stands in its text."""
     by_clause: tuple[int, int]
+    is_told: bool = True
+    """Whether its clause is close enough to the question for somebody to be told."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ def standing(
         answer for number, candidate in enumerate(candidates, start=1)
         if (answer := _answer(number, candidate, wanted, today=asked.period.end)) is not None
     ]
-    aside: dict[int, Aside] = {}
+    aside = _replaced(candidates, wanted, answers, asked, said)
     unsettled: dict[int, Aside] = {}
     for one, other in permutations(answers, 2):
         loser, winner = one.stated, other.stated
@@ -130,6 +133,44 @@ def standing(
         each for number, each in unsettled.items() if number not in aside and each.by not in aside
     )
     return Standing(asked, tuple(aside[number] for number in sorted(aside)), told)
+
+
+def _replaced(
+    candidates: Sequence[Candidate], wanted: Sequence[Token], answers: Sequence[_Answer], asked: AskedTime, said: Said
+) -> dict[int, Aside]:
+    """Return the passages of documents that another one, found too, names as replaced: all they say is over.
+
+    What somebody is told of is what answers the question.
+    """
+    known = {each.document: each for each in candidates}
+    if not any(each.times.relations for each in known.values()) and not said.replaces:
+        return {}
+    by_number = {each.stated.number: each for each in answers}
+    found = {
+        number: by_number.get(number) or _beside(number, candidate, asked.period.end)
+        for number, candidate in enumerate(candidates, start=1)
+    }
+    aside: dict[int, Aside] = {}
+    for one, other in permutations([each for each in found.values() if each is not None], 2):
+        loser, winner = one.stated, other.stated
+        new, old = winner.candidate, loser.candidate
+        if new.document == old.document or not in_force(winner, asked.period) or not replaces(winner, loser, said):
+            continue
+        others = [each.times for document, each in known.items() if document != new.document]
+        if not (said_to_replace(winner, loser, said) or names_its_subject(winner, loser)
+                or names_no_other(winner, loser, others)):
+            continue
+        before = aside.get(loser.number)
+        if before is None or other.share > (found[before.by] or other).share:
+            told = one.share >= REPLACED_SHARE_MIN and other.share >= REPLACING_SHARE_MIN
+            aside[loser.number] = replace(_aside(loser, winner, Why.REPLACED), is_told=told)
+    return aside
+
+
+def _beside(number: int, candidate: Candidate, today: date) -> _Answer | None:
+    """Return a passage that says nothing of a question; None for one without a clause."""
+    clause = next(iter(clauses_of(candidate.text, candidate.context)), None)
+    return None if clause is None else _Answer(stated(number, candidate, clause, frozenset(), today=today), 0.0)
 
 
 def _wanted(question: str) -> list[Token]:
@@ -160,7 +201,7 @@ def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
             seen.add(last.by)
             last = aside[last.by]
         if last.by not in seen:
-            found[number] = Aside(number, last.by, each.why, each.clause, last.by_clause)
+            found[number] = replace(each, by=last.by, by_clause=last.by_clause)
     return found
 
 

@@ -1,0 +1,106 @@
+"""Which words of a clause with several values are said of which: « 110 € à Paris et 90 € ailleurs ».
+
+A clause is cut between its values of one unit. What stands before the first one is said of all, unless the others
+have their words before them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses.tokens import Token, phrase_at
+from sourcier.services.gateway.figures.bounds import sides_named
+from sourcier.services.gateway.figures.words import forms_of, told
+
+_CUTS = lexicon.words(", ; ( et ou and or contre puis dont soit but mais against out of sur plus")
+_HARD = lexicon.words(", ; ( dont soit contre out puis")
+_ELSEWHERE = lexicon.words("ailleurs elsewhere")
+_NOT_IN = lexicon.phrases("hors de|hors du|hors d'|outside|outside of|en dehors de|en dehors du|except in|not in")
+_SAME = lexicon.words("soit donc thus ie")
+"""What makes two values of one clause the same: « 2,25 jours par mois, soit 27 jours par an »."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is said of one value of a clause."""
+
+    own: tuple[Token, ...]
+    head: tuple[Token, ...]
+    """What is said before the first value of all, or of the first one alone."""
+
+
+def parts_of(tokens: Sequence[Token], values: Sequence[tuple[int, int]]) -> list[Part]:
+    """Return what is said of each value, by where it stands and how many tokens it has; nothing where that is unclear.
+    """
+    if len(values) < 2 or any(token.text in _SAME for token in tokens):
+        return []
+    cuts = []
+    for (place, length), (following, _) in zip(values, values[1:], strict=False):
+        between = range(place + length, following)
+        hard = [at for at in between if tokens[at].text in _HARD]
+        found = hard or [at for at in between if tokens[at].text in _CUTS]
+        if not found:
+            return []
+        cuts.append(found[-1] if not hard else hard[0])
+    starts, ends = [0, *(cut + 1 for cut in cuts)], [*cuts, len(tokens)]
+    before = [tokens[start:place] for start, (place, _) in zip(starts, values, strict=True)]
+    behind = [tokens[place + length : end] for end, (place, length) in zip(ends, values, strict=True)]
+    first = tuple(before[0])
+    leads = any(token.tells for each in before[1:] for token in each) and not any(
+        token.tells for token in behind[-1]
+    )
+    parts = []
+    for number, (one, other) in enumerate(zip(before, behind, strict=True)):
+        own = (*one, *other) if number or leads else tuple(other)
+        parts.append(Part(own, () if leads else first))
+    return parts
+
+
+def is_of_other_part(
+    said: Sequence[Token], value: tuple[int, int], parts: Sequence[Part], is_own: Callable[[int], bool]
+) -> bool:
+    """Return whether a sentence says of one value what its clause says of another.
+
+    `is_own` tells whether the value of a part is the sentence's. A word that another part has and its own lacks speaks
+    against it, where its own has none of the sentence's that the other lacks.
+    """
+    own = [number for number in range(len(parts)) if is_own(number)]
+    if len(own) != 1:
+        return False
+    [number] = own
+    part = parts[number]
+    place, length = value
+    words = [token for at, token in enumerate(said) if token.tells and not place <= at < place + length]
+    shared = forms_of((*part.own, *part.head))
+    missing = [token for token in words if not told(token, shared)]
+    sides, places = sides_named(said), _places(said)
+    for other_number, other in enumerate(parts):
+        if other_number == number:
+            continue
+        theirs = forms_of(other.own)
+        against = any(told(token, theirs) for token in missing)
+        around = forms_of((*other.own, *other.head))
+        ours = any(told(token, forms_of(part.own)) and not told(token, around) for token in words)
+        if len(sides) == 1:
+            [side] = sides
+            one, another = sides_named(part.own), sides_named(other.own)
+            against = against or (side in another and side not in one)
+            ours = ours or (side in one and side not in another)
+        if places:
+            if _is_elsewhere(part.own) != _is_elsewhere(other.own):
+                return _is_elsewhere(other.own)
+            continue
+        if against and not ours:
+            return True
+    return False
+
+
+def _places(said: Sequence[Token]) -> bool:
+    """Return whether a sentence speaks of all but a place: « hors de Paris »."""
+    return any(phrase_at(said, _NOT_IN, at) is not None for at in range(len(said)))
+
+
+def _is_elsewhere(tokens: Sequence[Token]) -> bool:
+    return any(token.text in _ELSEWHERE for token in tokens)
