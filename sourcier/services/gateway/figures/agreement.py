@@ -30,6 +30,8 @@ class Mismatch(Enum):
     SIGN = "other sign"
     GIVEN = "given otherwise"
     """As a proposal, as what was before, or per another time."""
+    REPLACED = "no longer so"
+    """Only a document that no longer holds says it."""
 
 
 @dataclass(frozen=True)

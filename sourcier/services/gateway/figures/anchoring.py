@@ -27,6 +27,7 @@ from sourcier.services.gateway.figures.changing import (
     is_told_of_now,
     step_before,
 )
+from sourcier.services.gateway.figures.elsewhere import says_more
 from sourcier.services.gateway.figures.parts import is_of_other_part, parts_of
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
 from sourcier.services.gateway.figures.rates import (
@@ -51,6 +52,7 @@ from sourcier.services.gateway.figures.rows import (
 )
 from sourcier.services.gateway.figures.units import NONE, Unit
 from sourcier.services.gateway.figures.words import forms_of, told
+from sourcier.services.index.times.dates import MONTHS
 
 SUBJECT_WORDS_MIN = 2
 WORDS_MAX = 16
@@ -83,6 +85,11 @@ _NUMBERED = lexicon.words(
     "numero no version tome appendix annex chapter paragraph clause table place places salle batiment niveau tranche"
 )
 """Words before a number that is a name and no value."""
+_TAKING_OVER = lexicon.words(
+    "il elle ils elles it they son sa ses leur leurs votre vos its their your his her ce cet cette ces this these that "
+    "celui celle ceux celles"
+)
+"""First words of a sentence that goes on about what the one before it names."""
 _ARTICLES = lexicon.words("un une one second seconde premier premiere")
 
 
@@ -113,6 +120,12 @@ class _Said:
     """Whether a unit stands behind it."""
     frame: Frame
 
+    @property
+    def counts(self) -> bool:
+        """Whether a unit or what is counted stands behind it."""
+        behind = self.tokens[self.place + len(self.value) : self.place + len(self.value) + 1]
+        return bool(self.unit) or any(token.tells and token.text.isalpha() for token in behind)
+
 
 class Anchors:
     """The sentences of one passage that give values, read once for all sentences of an answer."""
@@ -128,15 +141,18 @@ class Anchors:
         """Read the sentences now. Blocks for milliseconds."""
         _ = self._clauses
 
-    def objection(self, sentence: str) -> Unanchored | None:
-        """Return where a value of a sentence stands that is said of something else there; None where nothing tells."""
+    def objection(self, sentence: str, others: Sequence[Anchors] = ()) -> Unanchored | None:
+        """Return where a value of a sentence stands that is said of something else there; None where nothing tells.
+
+        `others` are those of the other passages that were found.
+        """
         tokens = tokens_of(sentence)
         if not self._clauses or sum(token.tells for token in tokens) > WORDS_MAX or is_foreign(sentence, self._text):
             return None
         frame = frame_of(tokens, today=self._today)
         is_fact = frame.status in (Status.FACT, Status.PAST)
         for said in self._values(sentence, tokens, frame):
-            found = self._against(said) if is_fact else self._of_a_plan(said)
+            found = self._against(said, others) if is_fact else self._of_a_plan(said)
             if found is not None:
                 return found
         return None
@@ -153,7 +169,7 @@ class Anchors:
         measured = [each for each in quantities_in(sentence, language=self._language, clocks=True)
                     if each.unit is not NONE]
         for place, length in places:
-            if all(token.text in DAYS for token in tokens[place : place + length]):
+            if all(token.text in DAYS for token in tokens[place : place + length]) or _is_label(tokens, place):
                 continue
             words = tuple(
                 token for at, token in enumerate(tokens)
@@ -178,12 +194,18 @@ class Anchors:
     def _in_tables(self) -> list[tuple[Token, ...]]:
         return [tokens_of(line) for line in self._text.split("\n") if line.lstrip().startswith("|")]
 
-    def _against(self, said: _Said) -> Unanchored | None:
-        giving = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
-        if not giving:
-            return self._of_another_number(said)
+    def _against(self, said: _Said, others: Sequence[Anchors]) -> Unanchored | None:
+        holding = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
+        giving = [given for given in holding if given.gives_an_amount(said)]
         if any(gives(row, said.value, said.unit) for row in self._in_tables):
             return None
+        if not giving:
+            if holding and said.counts:
+                # « trois jours » over « la circulaire du 3 mars ».
+                return Unanchored(holding[0].clause.start, holding[0].clause.end, holding[0].clause.lead, is_of_it=False)
+            return self._of_another_number(said)
+        if (better := self._said_elsewhere(said, giving, others)) is not None:
+            return better
         first: Unanchored | None = None
         for given in giving:
             is_of_it = _gives_it_otherwise(said, given)
@@ -191,6 +213,25 @@ class Anchors:
                 return None
             first = first or Unanchored(given.clause.start, given.clause.end, given.clause.lead, is_of_it)
         return first
+
+    def _said_elsewhere(
+        self, said: _Said, giving: Sequence[_Given], others: Sequence[Anchors]
+    ) -> Unanchored | None:
+        """Return the sentence that gives a value where another one says more of what is told, with another value."""
+        forms = [given.forms | self._before(given) | forms_of(self._context) for given in giving]
+        known = frozenset().union(*forms)
+        for anchors in (self, *others):
+            for other in anchors._clauses:
+                if anchors is self and (other in giving or self._stands_beside(other, giving)):
+                    continue
+                if says_more(said.tokens, (said.place, len(said.value)), known, other.tokens, other.forms, said.unit):
+                    first = giving[0].clause
+                    return Unanchored(first.start, first.end, first.lead, is_of_it=False)
+        return None
+
+    @staticmethod
+    def _stands_beside(other: _Given, giving: Sequence[_Given]) -> bool:
+        return any(other.clause.start == given.clause.start for given in giving)
 
     def _of_another_number(self, said: _Said) -> Unanchored | None:
         """Return the only sentence that counts the same, by another number: « two working hours » over « four working
@@ -247,7 +288,7 @@ class Anchors:
         )
 
     def _before(self, given: _Given) -> frozenset[str]:
-        """Return the forms of the sentence before one: « La franchise … Elle est de 150 € »."""
+        """Return the forms of the sentence before one: « La franchise … Elle est de 150 € », « Mme Faure … Sa prime »."""
         place = self._clauses.index(given)
         return self._clauses[place - 1].forms if place and given.is_elliptic else frozenset()
 
@@ -279,11 +320,22 @@ class _Given:
 
     @cached_property
     def is_elliptic(self) -> bool:
-        return bool(self.clause.subject) or self.tokens[0].text in ("il", "elle", "ils", "elles", "it", "they")
+        return bool(self.clause.subject) or self.tokens[0].text in _TAKING_OVER
 
     @cached_property
     def _quantities(self) -> Sequence[Quantity]:
         return quantities_in(self._typed, language=self._language, clocks=True)
+
+    def gives_an_amount(self, said: _Said) -> bool:
+        """Return whether it has a value as more than a part of a date or the number of an article."""
+        size = len(said.value)
+        if any(token.text in MONTHS for token in said.value):
+            return True
+        return any(
+            gives(self.tokens[place : place + size + 1], said.value, said.unit) and not _is_label(self.tokens, place)
+            and not any(token.text in MONTHS for token in self.tokens[place + size : place + size + 1])
+            for place in range(len(self.tokens) - size + 1)
+        )
 
     @property
     def units(self) -> list[Unit]:
@@ -309,7 +361,7 @@ class _Given:
         found = []
         for place, length in values_of(self.tokens):
             value = self.tokens[place : place + length]
-            if all(token.text in DAYS for token in value) or (place and self.tokens[place - 1].text in _NUMBERED):
+            if all(token.text in DAYS for token in value) or _is_label(self.tokens, place):
                 continue
             unit = unit_behind(self.tokens, place + length)
             behind = self.tokens[place + length : place + length + 1]
@@ -432,6 +484,12 @@ def _gives_it_otherwise(said: _Said, given: _Given) -> bool:
         or given.steps_otherwise(said) or given.is_of_a_group(said)
         or is_other_tax(said.tokens, given.tokens, said.value[:1]) or given.is_of_other_part(said)
     )
+
+
+def _is_label(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether a number names one of several: « article 4 », « note n° 3 »."""
+    before = [token.text for token in tokens[max(0, place - 2) : place]]
+    return bool(before) and (before[-1] in _NUMBERED or (before[-1] in ("n", "er") and len(before) > 1))
 
 
 def _steps(text: str, value: Sequence[Token]) -> set[str]:

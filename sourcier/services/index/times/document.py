@@ -35,7 +35,8 @@ PAPERS = frozenset((
     "politique fiche contrat protocole annexe precedent precedente precedents precedentes anterieur anterieure "
     "anterieurs anterieures toute toutes tout tous memo memos policy policies agreement rules notice notices circular "
     "handbook manual lease contract all any earlier previous prior present presente presentes information "
-    "informations message relatif relative relatives"
+    "informations message relatif relative relatives rider amendment addendum additif rectificatif erratum modificatif "
+    "prorogation prolongation modification variation deed"
 ).split())
 """Words of papers that do not tell what they are about."""
 
@@ -169,6 +170,10 @@ class DocumentTimes:
         if target.everything:
             # « Les instructions précédentes sur le wifi invité »: what they are about tells which are meant.
             return of_one_family or bool((target.words & other.family) - PAPERS - numbers)
+        if target.kind is RelationKind.RIDER and len(subject := target.words - PAPERS - numbers) >= 2 and (
+            subject <= other.family
+        ):
+            return True
         # « remplace le règlement des astreintes »: nearly all of the other's title.
         return bool(other.family) and len(target.words & other.family) >= FAMILY_SHARE_MIN * len(
             other.family

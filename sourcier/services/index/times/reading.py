@@ -12,6 +12,7 @@ from sourcier.services.index.language.stop_words import fold, fold_in_place
 from sourcier.services.index.times.dates import Dated, date_of_name, dates_in, without_dates
 from sourcier.services.index.times.document import (
     NUMBER_MARK,
+    PAPERS,
     DateKind,
     DocumentDate,
     DocumentTimes,
@@ -61,9 +62,9 @@ _AMENDS_IN_TITLE = re.compile(
     r"\W?(?:avenant|rider|amendment|additif|addendum|rectificatif|erratum|modificatif)\b"
 )
 _REPLACES = re.compile(
-    r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substituent?|rapportent?|"
+    r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substitue(?:nt)?|rapporte(?:nt)?|"
     r"(?:vient|viennent) en remplacement|en remplacement|(?:prend|prennent) la (?:place|suite)|tient lieu|tiennent lieu|"
-    r"succedent?|met(?:tent)? fin|rend(?:ent)? (?:caduc|caduque|sans objet)s?|cancels|supersedes|replaces|repeals|"
+    r"succede(?:nt)?|met(?:tent)? fin|rend(?:ent)? (?:caduc|caduque|sans objet)s?|cancels|supersedes|replaces|repeals|"
     r"revokes|rescinds|withdraws|takes the place|is issued in place)\b"
     r"(?:\s(?:et|and)\s(?:remplacent|remplace|abroge|annule|replaces|supersedes)\b)?"
     rf"(?:\s(?:a|aux?|of|de|du|d['’])(?!\w))?\s?{_TARGET}"
@@ -142,6 +143,8 @@ def times_of(
     heading, opening = _Text.of(title), _Text.of(head[:HEAD_CHARACTERS_MAX])
     spoken = f"{title}\n{name}\n{opening.text[:OPENING_CHARACTERS_MAX]}"
     named = list(_relations(heading)), list(_relations(opening))
+    if not any(named):
+        named = _rider_of_title(title), []
     found = (*_of_metadata(metadata or {}), *_of_title(title, named[0]), *_of_text(opening, named[1]), *_of_end(tail),
              *_of_name(name), *_of_a_line(opening))
     dates: dict[DateKind, DocumentDate] = {}
@@ -152,6 +155,15 @@ def times_of(
         tuple(dates.values()), _version(spoken), tuple(reversed(relations.values()))[:RELATIONS_MAX],
         family_of(title or name),
     )
+
+
+def _rider_of_title(title: str) -> list[_Named]:
+    """Return what a rider is one to where no word tells but those that both titles share: « Avenant, salle Prévert »."""
+    folded = fold_in_place(title)
+    words = family_of(title) - PAPERS
+    if not _AMENDS_IN_TITLE.match(folded) or len(words) < 2:
+        return []
+    return [((0, 0), Relation(words, (), (), False, RelationKind.RIDER, "", title[:WORDS_CHARACTERS_MAX]))]
 
 
 def date_outside_text(*, title: str, name: str, metadata: Mapping[str, object]) -> Period | None:
