@@ -25,6 +25,7 @@ from sourcier.services.gateway.figures.changing import (
     is_told_of_before,
     is_told_of_later,
     is_told_of_now,
+    is_yet_to_come,
     step_before,
 )
 from sourcier.services.gateway.figures.elsewhere import says_more
@@ -121,6 +122,11 @@ class _Said:
     frame: Frame
 
     @property
+    def without_value(self) -> tuple[Token, ...]:
+        """What it says beside the value."""
+        return (*self.tokens[: self.place], *self.tokens[self.place + len(self.value) :])
+
+    @property
     def counts(self) -> bool:
         """Whether a unit or what is counted stands behind it."""
         behind = self.tokens[self.place + len(self.value) : self.place + len(self.value) + 1]
@@ -158,9 +164,12 @@ class Anchors:
         return None
 
     def _of_a_plan(self, said: _Said) -> Unanchored | None:
-        """Return where a value stands that is said to come, and is what was before."""
+        """Return where a value stands that is said to come, and is what was before or of another thing."""
         giving = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
-        if giving and all(given.changes_otherwise(said) for given in giving):
+        if giving and all(
+            given.changes_otherwise(said) or given.has_other_bound(said) or given.is_of_other_part(said)
+            for given in giving
+        ):
             return Unanchored(giving[0].clause.start, giving[0].clause.end, giving[0].clause.lead, is_of_it=True)
         return None
 
@@ -218,8 +227,11 @@ class Anchors:
         self, said: _Said, giving: Sequence[_Given], others: Sequence[Anchors]
     ) -> Unanchored | None:
         """Return the sentence that gives a value where another one says more of what is told, with another value."""
-        forms = [given.forms | self._before(given) | forms_of(self._context) for given in giving]
+        forms = [given.forms | self._on_its_line(given) | forms_of(self._context) for given in giving]
         known = frozenset().union(*forms)
+        if any(len(given.own) < SUBJECT_WORDS_MIN for given in giving):
+            # A line that was broken says little of what its value is of.
+            return None
         for anchors in (self, *others):
             for other in anchors._clauses:
                 if anchors is self and (other in giving or self._stands_beside(other, giving)):
@@ -228,6 +240,14 @@ class Anchors:
                     first = giving[0].clause
                     return Unanchored(first.start, first.end, first.lead, is_of_it=False)
         return None
+
+    def _on_its_line(self, given: _Given) -> frozenset[str]:
+        """Return the forms of the sentence before one in its paragraph, which it may go on from."""
+        place = self._clauses.index(given)
+        before = self._clauses[place - 1] if place else None
+        if before is None or "\n" in self._text[before.clause.end : given.clause.start].strip(" "):
+            return frozenset()
+        return before.forms
 
     @staticmethod
     def _stands_beside(other: _Given, giving: Sequence[_Given]) -> bool:
@@ -332,7 +352,7 @@ class _Given:
         if any(token.text in MONTHS for token in said.value):
             return True
         return any(
-            gives(self.tokens[place : place + size + 1], said.value, said.unit) and not _is_label(self.tokens, place)
+            _is_at(self.tokens, place, said) and not _is_label(self.tokens, place)
             and not any(token.text in MONTHS for token in self.tokens[place + size : place + size + 1])
             for place in range(len(self.tokens) - size + 1)
         )
@@ -356,20 +376,22 @@ class _Given:
 
     def is_of_other_part(self, said: _Said) -> bool:
         """Return whether its clause gives a value of something else than a sentence, and gives that another one."""
-        if said.unit in ("h", "min"):
+        own = _comparable(said.tokens, said.unit, said.place, len(said.value))
+        spoken = said.without_value
+        if len(own) > 1:
+            # The sentence gives several values itself: only what it says of this one counts.
+            parts = parts_of(said.tokens, own)
+            if not parts:
+                return False
+            part = parts[own.index((said.place, len(said.value)))]
+            spoken = (*part.head, *part.own)
+        at = next((place for place, _ in values_of(self.tokens)
+                   if _is_at(self.tokens, place, said) and not _is_label(self.tokens, place)), None)
+        if at is None:
             return False
-        found = []
-        for place, length in values_of(self.tokens):
-            value = self.tokens[place : place + length]
-            if all(token.text in DAYS for token in value) or _is_label(self.tokens, place):
-                continue
-            unit = unit_behind(self.tokens, place + length)
-            behind = self.tokens[place + length : place + length + 1]
-            is_elliptic = not unit and not any(token.tells for token in behind)
-            if unit == said.unit or (said.unit and is_elliptic):
-                found.append((place, length))
+        found = _comparable(self.tokens, said.unit, at, len(said.value))
         return is_of_other_part(
-            said.tokens, (said.place, len(said.value)), parts_of(self.tokens, found),
+            spoken, parts_of(self.tokens, found),
             lambda number: gives(self.tokens[found[number][0] : found[number][0] + found[number][1]], said.value, ""),
         )
 
@@ -424,8 +446,9 @@ class _Given:
         wanted = side_of(said.tokens, said.place, len(said.value))
         if not wanted or sum(told(token, self.forms) for token in said.words) < SUBJECT_WORDS_MIN:
             return False
-        sides = [side_of(self.tokens, place, length) for place, length in values_of(self.tokens)
-                 if gives(self.tokens[place : place + length + 1], said.value, said.unit)]
+        size = len(said.value)
+        sides = [side_of(self.tokens, place, size) for place in range(len(self.tokens) - size + 1)
+                 if _is_at(self.tokens, place, said)]
         return bool(sides) and all(side == -wanted for side in sides) and side(said.frame, self.frame) >= 0
 
     def changes_otherwise(self, said: _Said) -> bool:
@@ -436,7 +459,7 @@ class _Given:
             old, new = (gives(tokens_of(each), said.value[:1], "") for each in (change.old, change.new))
             if old is new:
                 continue
-            is_to_come = self.frame.status in (Status.PLANNED, Status.UNSURE)
+            is_to_come = self.frame.status in (Status.PLANNED, Status.UNSURE) or is_yet_to_come(self._typed)
             if old:
                 return not is_told_of_before(said.typed) and (is_told_of_later(said.typed) or (
                     not is_to_come and not any(token.text in _WAS for token in said.tokens)
@@ -486,9 +509,59 @@ def _gives_it_otherwise(said: _Said, given: _Given) -> bool:
     )
 
 
+def _comparable(tokens: Sequence[Token], unit: str, place: int, length: int) -> list[tuple[int, int]]:
+    """Return where values stand that could be taken for the one at a place: of its unit, years with years."""
+    if unit in ("h", "min"):
+        return []
+    kind = _kind_of_value(tokens, place, length)
+    found = []
+    for at, size in values_of(tokens):
+        if _is_label(tokens, at) or all(token.text in DAYS for token in tokens[at : at + size]):
+            continue
+        own = unit_behind(tokens, at + size)
+        behind = tokens[at + size : at + size + 1]
+        is_elliptic = not own and not any(token.tells for token in behind)
+        if _kind_of_value(tokens, at, size) == kind and (own == unit or (unit and is_elliptic)):
+            found.append((at, size))
+    return found
+
+
+def _kind_of_value(tokens: Sequence[Token], place: int, length: int) -> str:
+    """Return `date`, `year` or `count`; something else for what is no plain number."""
+    value = tokens[place : place + length]
+    if any(token.text in MONTHS for token in value):
+        return "date"
+    [first, *_] = value
+    number = next((form for form in first.forms if form.replace(".", "").isdecimal()), "")
+    if not number:
+        return first.text
+    counted = tokens[place + length : place + length + 1]
+    is_year = first.text.isdecimal() and YEARS[0] <= int(first.text) <= YEARS[1] and not any(
+        token.tells for token in counted
+    )
+    return "year" if is_year else "count"
+
+
+YEARS = (1_000, 2_200)
+
+
+def _is_at(tokens: Sequence[Token], place: int, said: _Said) -> bool:
+    """Return whether a value stands at a place."""
+    size = len(said.value)
+    unit = unit_behind(tokens, place + size)
+    return len(tokens) >= place + size and gives(tokens[place : place + size], said.value, "") and (
+        not unit or not said.unit or unit == said.unit
+    )
+
+
+_RANKS = lexicon.words("e er re eme ieme th st nd rd")
+
+
 def _is_label(tokens: Sequence[Token], place: int) -> bool:
-    """Return whether a number names one of several: « article 4 », « note n° 3 »."""
+    """Return whether a number names one of several, or ranks: « article 4 », « note n° 3 », « le 8e »."""
     before = [token.text for token in tokens[max(0, place - 2) : place]]
+    if any(token.text in _RANKS for token in tokens[place + 1 : place + 2]):
+        return True
     return bool(before) and (before[-1] in _NUMBERED or (before[-1] in ("n", "er") and len(before) > 1))
 
 
@@ -519,10 +592,19 @@ def _is_measured(said: _Said, given: _Given) -> bool:
     )
 
 
+_TIMES = frozenset({"fois", "times"})
+
+
 def _counts_another(said: _Said, given: _Given) -> bool:
     """Return whether a number counts something else there, and what is said has another: « 6 livres et 2 DVD »."""
     noun = said.tokens[said.place + 1] if said.place + 1 < len(said.tokens) else None
-    if noun is None or len(said.value) != 1 or not noun.tells or not noun.text.isalpha() or is_value(noun):
+    if noun is None or len(said.value) != 1 or not noun.text.isalpha() or is_value(noun):
+        return False
+    if noun.text in _TIMES:
+        behind = [other.text for one, other in pairwise(given.tokens) if is_value(one)]
+        own_behind = [other.text for one, other in pairwise(given.tokens) if told(one, forms_of(said.value))]
+        return noun.text in behind and noun.text not in own_behind
+    if not noun.tells:
         return False
     forms = forms_of((noun,))
     counted = [(one, other) for one, other in pairwise(given.tokens) if is_value(one) and not is_ordinal(one)]

@@ -41,10 +41,11 @@ _TO = re.compile(
 )
 _NOW = re.compile(r"\b(?:aujourd['’]hui|actuel\w{0,6}|en ce moment|a ce jour|now|currently|current|at present|today)\b")
 _THEN = re.compile(
-    r"\b(?:sera|seront|passer[ao]\w{0,3}|coutera|couteront|augmentera\w{0,2}|baissera\w{0,2}|vaudra|paiera\w{0,3}|"
+    r"\b(?:sera|seront|passera|passeront|augmenteront|seront|coutera|couteront|augmentera\w{0,2}|baissera\w{0,2}|vaudra|paiera\w{0,3}|"
     r"will|shall|a (?:compter|partir) d|from \d|des le|prochain\w{0,4}|next|"
     r"pass(?:e|ent) a|port(?:e|ee|es|ees) a|augmente a|baisse a|rise[sn]? to|raised to|increase[sd]? to|goes to|prevu)"
 )
+_WILL = re.compile(r"\b(?:sera|seront|passera|passeront|augmenter(?:a|ont)|baisser(?:a|ont)|will|shall)\b")
 _BEFORE = re.compile(
     r"\b(?:etai\w{1,3}|avant|auparavant|ancien\w{0,3}|precedent\w{0,5}|jusqu['’](?:ici|a present|alors)|was|were|"
     r"previous\w{0,2}|former\w{0,2}|coutait|initial\w{0,6})\b"
@@ -75,6 +76,11 @@ def is_told_of_now(text: str) -> bool:
 def is_told_of_later(text: str) -> bool:
     """Return whether a sentence says what will be, or what something becomes."""
     return _THEN.search(fold_in_place(text)) is not None
+
+
+def is_yet_to_come(text: str) -> bool:
+    """Return whether a passage's sentence tells a change as one to come."""
+    return _WILL.search(fold_in_place(text)) is not None
 
 
 def is_told_of_before(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sourcier.services.gateway.clauses.cutting import predicate_place
 from sourcier.services.gateway.clauses.tokens import Token
 from sourcier.services.gateway.figures.readings import NEUTRAL
 from sourcier.services.gateway.figures.rows import LIGHT, gives, is_value, unit_behind, values_of
@@ -37,7 +38,8 @@ def says_more(
     if not figures:
         return False
     same_unit = any(unit_behind(other, at + size) == unit for at, size in figures)
-    subject = [token for token in before if token.text not in LIGHT | NEUTRAL]
+    until = min(place, predicate_place(said))
+    subject = [token for token in said[:until] if token in before and token.text not in LIGHT | NEUTRAL]
     if same_unit and subject and len(told_other) >= MORE_MIN and len(told_other) > len(told_there) and (
         not any(told(token, known) for token in subject) and all(told(token, other_forms) for token in subject)
     ):

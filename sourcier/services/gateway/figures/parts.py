@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, phrase_at
 from sourcier.services.gateway.figures.bounds import sides_named
 from sourcier.services.gateway.figures.words import forms_of, told
 
-_CUTS = lexicon.words(", ; ( et ou and or contre puis dont soit but mais against out of sur plus")
-_HARD = lexicon.words(", ; ( dont soit contre out puis")
+_CUTS = lexicon.words("et ou and or of sur plus")
+_HARD = lexicon.words(", ; ( dont soit contre out puis mais but against")
 _ELSEWHERE = lexicon.words("ailleurs elsewhere")
 _NOT_IN = lexicon.phrases("hors de|hors du|hors d'|outside|outside of|en dehors de|en dehors du|except in|not in")
 _SAME = lexicon.words("soit donc thus ie")
@@ -29,6 +30,8 @@ class Part:
     own: tuple[Token, ...]
     head: tuple[Token, ...]
     """What is said before the first value of all, or of the first one alone."""
+    counted: tuple[Token, ...]
+    """What stands right behind the value: its unit, or what is counted."""
 
 
 def parts_of(tokens: Sequence[Token], values: Sequence[tuple[int, int]]) -> list[Part]:
@@ -37,13 +40,11 @@ def parts_of(tokens: Sequence[Token], values: Sequence[tuple[int, int]]) -> list
     if len(values) < 2 or any(token.text in _SAME for token in tokens):
         return []
     cuts = []
-    for (place, length), (following, _) in zip(values, values[1:], strict=False):
-        between = range(place + length, following)
-        hard = [at for at in between if tokens[at].text in _HARD]
-        found = hard or [at for at in between if tokens[at].text in _CUTS]
-        if not found:
+    for (place, length), (following, _) in pairwise(values):
+        cut = _cut(tokens, place + length, following)
+        if cut is None:
             return []
-        cuts.append(found[-1] if not hard else hard[0])
+        cuts.append(cut)
     starts, ends = [0, *(cut + 1 for cut in cuts)], [*cuts, len(tokens)]
     before = [tokens[start:place] for start, (place, _) in zip(starts, values, strict=True)]
     behind = [tokens[place + length : end] for end, (place, length) in zip(ends, values, strict=True)]
@@ -54,14 +55,25 @@ def parts_of(tokens: Sequence[Token], values: Sequence[tuple[int, int]]) -> list
     parts = []
     for number, (one, other) in enumerate(zip(before, behind, strict=True)):
         own = (*one, *other) if number or leads else tuple(other)
-        parts.append(Part(own, () if leads else first))
+        parts.append(Part(own, () if leads else first, tuple(other[:1])))
     return parts
 
 
+def _cut(tokens: Sequence[Token], start: int, end: int) -> int | None:
+    """Return the one place between two values where what is said of them is cut; None where there is none, or several.
+    """
+    for signs in (_HARD, _CUTS):
+        found = [at for at in range(start, end) if tokens[at].text in signs]
+        if found:
+            # « , dont » and « , et » are one.
+            return found[0] if found[-1] - found[0] < len(found) else None
+    return None
+
+
 def is_of_other_part(
-    said: Sequence[Token], value: tuple[int, int], parts: Sequence[Part], is_own: Callable[[int], bool]
+    said: Sequence[Token], parts: Sequence[Part], is_own: Callable[[int], bool]
 ) -> bool:
-    """Return whether a sentence says of one value what its clause says of another.
+    """Return whether a sentence says of one value what its clause says of another; `said` is without the value.
 
     `is_own` tells whether the value of a part is the sentence's. A word that another part has and its own lacks speaks
     against it, where its own has none of the sentence's that the other lacks.
@@ -71,33 +83,29 @@ def is_of_other_part(
         return False
     [number] = own
     part = parts[number]
-    place, length = value
-    words = [token for at, token in enumerate(said) if token.tells and not place <= at < place + length]
+    words = [token for token in said if token.tells]
     shared = forms_of((*part.own, *part.head))
     missing = [token for token in words if not told(token, shared)]
-    sides, places = sides_named(said), _places(said)
-    for other_number, other in enumerate(parts):
-        if other_number == number:
-            continue
-        theirs = forms_of(other.own)
-        against = any(told(token, theirs) for token in missing)
-        around = forms_of((*other.own, *other.head))
-        ours = any(told(token, forms_of(part.own)) and not told(token, around) for token in words)
+    sides, elsewhere = sides_named(said), _is_but(said)
+    own_forms = forms_of([token for token in part.own if token not in part.counted])
+    for other in (each for each in parts if each is not part):
+        if elsewhere and _is_elsewhere(part.own) != _is_elsewhere(other.own):
+            return _is_elsewhere(other.own)
         if len(sides) == 1:
-            [side] = sides
             one, another = sides_named(part.own), sides_named(other.own)
-            against = against or (side in another and side not in one)
-            ours = ours or (side in one and side not in another)
-        if places:
-            if _is_elsewhere(part.own) != _is_elsewhere(other.own):
-                return _is_elsewhere(other.own)
-            continue
-        if against and not ours:
+            if sides <= another and not sides & one:
+                return True
+            if sides <= one and not sides & another:
+                continue
+        theirs, around = forms_of(other.own), forms_of((*other.own, *other.head))
+        if any(told(token, theirs) for token in missing) and not any(
+            told(token, own_forms) and not told(token, around) for token in words
+        ):
             return True
     return False
 
 
-def _places(said: Sequence[Token]) -> bool:
+def _is_but(said: Sequence[Token]) -> bool:
     """Return whether a sentence speaks of all but a place: « hors de Paris »."""
     return any(phrase_at(said, _NOT_IN, at) is not None for at in range(len(said)))
 

@@ -1,4 +1,4 @@
-"""Per what an amount is told: « par mois », « annuel », « par personne »; and whether it is before tax, gross or net."""
+"""Per what an amount is told: « par mois », « annuel », « par personne »; and if before tax, gross or net."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, phrase_at
-from sourcier.services.gateway.figures.rows import is_value
 from sourcier.services.gateway.figures.words import forms_of, told
 
 _RATES: Mapping[str, str] = {
@@ -55,9 +54,13 @@ def rates_in(tokens: Sequence[Token]) -> frozenset[str]:
     )
 
 
+def _is_amount(token: Token) -> bool:
+    return token.tells and any(form[0].isdecimal() for form in token.forms)
+
+
 def rates_behind(tokens: Sequence[Token]) -> frozenset[str]:
     """Return per what times an amount is told that stands before these tokens, up to the next amount."""
-    end = next((at for at, token in enumerate(tokens) if at and (is_value(token) or token.text in ",;(")), len(tokens))
+    end = next((at for at, token in enumerate(tokens) if at and (_is_amount(token) or token.text in ",;(")), len(tokens))
     return rates_in(tokens[: min(end, BEHIND_TOKENS_MAX)])
 
 
@@ -98,10 +101,10 @@ def is_other_tax(said: Sequence[Token], given: Sequence[Token], value: Sequence[
     forms = forms_of(value)
     found = False
     for place, token in enumerate(given):
-        if not is_value(token) or not told(token, forms):
+        if not _is_amount(token) or not told(token, forms):
             continue
         behind = given[place + 1 : place + 1 + QUALIFIER_TOKENS_MAX]
-        end = next((at for at, each in enumerate(behind) if is_value(each) or each.text in ",;()"), len(behind))
+        end = next((at for at, each in enumerate(behind) if _is_amount(each) or each.text in ",;()"), len(behind))
         near = taxes_in(behind[:end]) or (taxes_in(given) if len(taxes_in(given)) == 1 else frozenset())
         if _OPPOSITE[one] not in near or one in near:
             return False
