@@ -19,7 +19,7 @@ from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Frame, Status, frame_of
 from sourcier.services.gateway.clauses.sides import side
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
-from sourcier.services.gateway.figures.bounds import side_of
+from sourcier.services.gateway.figures.bounds import side_of, sides_named
 from sourcier.services.gateway.figures.changing import (
     changes_in,
     is_told_of_before,
@@ -93,6 +93,9 @@ _TAKING_OVER = lexicon.words(
 """First words of a sentence that goes on about what the one before it names."""
 _ARTICLES = lexicon.words("un une one second seconde premier premiere")
 
+CELL_TOKENS_MORE = 1
+"""Tokens that a cell may have beside a value without its unit."""
+
 
 @dataclass(frozen=True)
 class Unanchored:
@@ -127,10 +130,15 @@ class _Said:
         return (*self.tokens[: self.place], *self.tokens[self.place + len(self.value) :])
 
     @property
+    def counted(self) -> Token | None:
+        """The word right behind it, where that tells what is counted."""
+        behind = self.tokens[self.place + len(self.value) : self.place + len(self.value) + 1]
+        return next((token for token in behind if token.text.isalpha() and (token.tells or token.text in _TIMES)), None)
+
+    @property
     def counts(self) -> bool:
         """Whether a unit or what is counted stands behind it."""
-        behind = self.tokens[self.place + len(self.value) : self.place + len(self.value) + 1]
-        return bool(self.unit) or any(token.tells and token.text.isalpha() for token in behind)
+        return bool(self.unit) or self.counted is not None
 
 
 class Anchors:
@@ -194,25 +202,41 @@ class Anchors:
 
     @cached_property
     def _clauses(self) -> list[_Given]:
-        return [
+        found = [
             _Given(clause, self._text, self._language, self._today) for clause in clauses_of(self._text)
             if not self._text[clause.start : clause.end].lstrip().startswith("|")
         ]
+        for one, other in pairwise(found):
+            one.sides_beside |= sides_named(other.tokens)
+            other.sides_beside |= sides_named(one.tokens)
+        return found
 
     @cached_property
-    def _in_tables(self) -> list[tuple[Token, ...]]:
-        return [tokens_of(line) for line in self._text.split("\n") if line.lstrip().startswith("|")]
+    def _cells(self) -> list[tuple[Token, ...]]:
+        return [tokens_of(cell) for line in self._text.split("\n") if line.lstrip().startswith("|")
+                for cell in line.split("|")]
+
+    def _is_in_a_table(self, said: _Said) -> bool:
+        """Return whether a cell is that value, or has it with its unit."""
+        return any(
+            gives(cell, said.value, said.unit) and (
+                len(cell) <= len(said.value) + CELL_TOKENS_MORE or not said.unit
+                or any(_is_at(cell, place, said) and unit_behind(cell, place + len(said.value)) for place in range(len(cell)))
+            ) for cell in self._cells
+        )
 
     def _against(self, said: _Said, others: Sequence[Anchors]) -> Unanchored | None:
         holding = [given for given in self._clauses if gives(given.tokens, said.value, said.unit)]
         giving = [given for given in holding if given.gives_an_amount(said)]
-        if any(gives(row, said.value, said.unit) for row in self._in_tables):
+        if self._is_in_a_table(said):
             return None
         if not giving:
             if holding and said.counts:
                 # « trois jours » over « la circulaire du 3 mars ».
                 return Unanchored(holding[0].clause.start, holding[0].clause.end, holding[0].clause.lead, is_of_it=False)
             return self._of_another_number(said)
+        if self._counts_it_elsewhere(said, giving) or self._bounds_it_elsewhere(said, giving):
+            return Unanchored(giving[0].clause.start, giving[0].clause.end, giving[0].clause.lead, is_of_it=False)
         if (better := self._said_elsewhere(said, giving, others)) is not None:
             return better
         first: Unanchored | None = None
@@ -222,6 +246,32 @@ class Anchors:
                 return None
             first = first or Unanchored(given.clause.start, given.clause.end, given.clause.lead, is_of_it)
         return first
+
+    def _counts_it_elsewhere(self, said: _Said, giving: Sequence[_Given]) -> bool:
+        """Return whether a number counts something else wherever it stands, and what is said has another number."""
+        noun = said.counted
+        if noun is None or said.unit:
+            return False
+        others = [given.counted_by(said) for given in giving]
+        if not all(other is not None and other.tells and not _is_same_noun(noun, other) for other in others):
+            return False
+        return any(
+            is_value(one) and not _is_label(other.tokens, at) and _is_same_noun(noun, behind)
+            for other in self._clauses if other not in giving
+            for at, (one, behind) in enumerate(pairwise(other.tokens))
+        )
+
+    def _bounds_it_elsewhere(self, said: _Said, giving: Sequence[_Given]) -> bool:
+        """Return whether a value is told of the other side of a threshold, and the side that is named has its own:
+        « au-delà de 39 heures, 50 % ; jusqu'à ce seuil, 25 % »."""
+        sides = sides_named(said.tokens)
+        if len(sides) != 1 or not said.unit:
+            return False
+        return all(not sides & (own := sides_named(given.tokens)) and own for given in giving) and any(
+            sides_named(other.tokens) == sides and any(
+                unit_behind(other.tokens, at + size) == said.unit for at, size in values_of(other.tokens)
+            ) for other in self._clauses if other not in giving
+        )
 
     def _said_elsewhere(
         self, said: _Said, giving: Sequence[_Given], others: Sequence[Anchors]
@@ -325,6 +375,8 @@ class _Given:
         self._language = language
         self._today = today
         self._typed = text[clause.start : clause.end]
+        self.sides_beside: frozenset[int] = frozenset()
+        """The sides of a threshold that the clauses beside it speak of: « ; en dessous, elle est facturée »."""
 
     @cached_property
     def forms(self) -> frozenset[str]:
@@ -356,6 +408,12 @@ class _Given:
             and not any(token.text in MONTHS for token in self.tokens[place + size : place + size + 1])
             for place in range(len(self.tokens) - size + 1)
         )
+
+    def counted_by(self, said: _Said) -> Token | None:
+        """Return the word behind a value that it has."""
+        size = len(said.value)
+        return next((self.tokens[place + size] for place in range(len(self.tokens) - size)
+                     if _is_at(self.tokens, place, said) and not _is_label(self.tokens, place)), None)
 
     @property
     def units(self) -> list[Unit]:
@@ -444,7 +502,7 @@ class _Given:
     def has_other_bound(self, said: _Said) -> bool:
         """Return whether a value bounds from the other side: « jusqu'à 20 km » for « au-delà de 20 km »."""
         wanted = side_of(said.tokens, said.place, len(said.value))
-        if not wanted or sum(told(token, self.forms) for token in said.words) < SUBJECT_WORDS_MIN:
+        if not wanted or wanted in self.sides_beside or sum(told(token, self.forms) for token in said.words) < SUBJECT_WORDS_MIN:
             return False
         size = len(said.value)
         sides = [side_of(self.tokens, place, size) for place in range(len(self.tokens) - size + 1)
@@ -536,7 +594,7 @@ def _kind_of_value(tokens: Sequence[Token], place: int, length: int) -> str:
     if not number:
         return first.text
     counted = tokens[place + length : place + length + 1]
-    is_year = first.text.isdecimal() and YEARS[0] <= int(first.text) <= YEARS[1] and not any(
+    is_year = first.text.isdecimal() and not unit_behind(tokens, place + length) and YEARS[0] <= int(first.text) <= YEARS[1] and not any(
         token.tells for token in counted
     )
     return "year" if is_year else "count"
@@ -590,6 +648,10 @@ def _is_measured(said: _Said, given: _Given) -> bool:
     return bool(same) and all(
         each.unit is not NONE and not covers(counted, frozenset(), each.unit) for each in same
     )
+
+
+def _is_same_noun(one: Token, other: Token) -> bool:
+    return one.text == other.text or told(one, forms_of((other,)))
 
 
 _TIMES = frozenset({"fois", "times"})
