@@ -17,6 +17,7 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
+from sourcier.services.gateway.times.amending import amends, given_anew
 from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
 from sourcier.services.gateway.times.precedence import (
     Why,
@@ -128,6 +129,8 @@ def standing(
                 unsettled.setdefault(loser.number, _aside(loser, winner, Why.LATER))
         if why is not None:
             aside.setdefault(loser.number, _aside(loser, winner, why))
+    for number, each in _amended(candidates, wanted, answers, asked).items():
+        aside.setdefault(number, each)
     aside = _ending_at_what_holds(aside)
     told = tuple(
         each for number, each in unsettled.items() if number not in aside and each.by not in aside
@@ -164,6 +167,27 @@ def _replaced(
         if before is None or other.share > (found[before.by] or other).share:
             told = one.share >= REPLACED_SHARE_MIN and other.share >= REPLACING_SHARE_MIN
             aside[loser.number] = replace(_aside(loser, winner, Why.REPLACED), is_told=told)
+    return aside
+
+
+def _amended(
+    candidates: Sequence[Candidate], wanted: Sequence[Token], answers: Sequence[_Answer], asked: AskedTime
+) -> dict[int, Aside]:
+    """Return the passages whose answer another document gives anew, which amends theirs."""
+    amending = [
+        found.stated for number, candidate in enumerate(candidates, start=1)
+        if candidate.times.relations and (found := _beside(number, candidate, asked.period.end)) is not None
+    ]
+    aside: dict[int, Aside] = {}
+    for one in answers:
+        loser = one.stated
+        for winner in amending if one.is_close else ():
+            if winner.candidate.document == loser.candidate.document or not amends(winner, loser):
+                continue
+            clause = given_anew(winner, loser, wanted) if in_force(winner, asked.period) else None
+            if clause is not None:
+                found = Aside(loser.number, winner.number, Why.LATER, (loser.clause.start, loser.clause.end), clause)
+                aside.setdefault(loser.number, found)
     return aside
 
 
