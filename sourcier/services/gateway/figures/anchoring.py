@@ -86,6 +86,15 @@ _NUMBERED = lexicon.words(
     "numero no version tome appendix annex chapter paragraph clause table place places salle batiment niveau tranche"
 )
 """Words before a number that is a name and no value."""
+_DEFERRED = lexicon.words(
+    "ajourne ajournee ajournes ajournees rejete rejetee rejetes rejetees refuse refusee refuses refusees retire retiree "
+    "abandonne abandonnee abandonnes abandonnees deferred adjourned rejected refused withdrawn abandoned"
+)
+"""Words for what came to nothing."""
+_DONE = lexicon.words(
+    "obtenu obtenue obtient obtiennent recu recoit recoivent touche attribue attribuee accorde accordee accordes vote "
+    "votee verse versee alloue allouee a ont got received receives granted awarded"
+)
 _TAKING_OVER = lexicon.words(
     "il elle ils elles it they son sa ses leur leurs votre vos its their your his her ce cet cette ces this these that "
     "celui celle ceux celles"
@@ -428,6 +437,12 @@ class _Given:
     def frame(self) -> Frame:
         return frame_of(self.tokens, today=self._today)
 
+    def is_deferred(self, said: _Said) -> bool:
+        """Return whether nothing came of what it gives a value of: « la demande (900 €) est ajournée »."""
+        return any(token.text in _DEFERRED for token in self.tokens) and not any(
+            token.text in _DEFERRED for token in said.tokens
+        ) and any(token.text in _DONE for token in said.tokens)
+
     @property
     def is_supposed(self) -> bool:
         return self.frame.status in _SUPPOSED
@@ -556,7 +571,7 @@ def _subject_of_value(said: _Said) -> tuple[Token, ...]:
 
 def _gives_it_otherwise(said: _Said, given: _Given) -> bool:
     """Return whether a value is only asked for or supposed, was before, or is given per another time."""
-    if given.is_supposed or given.has_other_rate(said) or given.changes_otherwise(said):
+    if given.is_deferred(said) or given.is_supposed or given.has_other_rate(said) or given.changes_otherwise(said):
         return True
     if given.is_former(said.value) and not any(token.text in _WAS for token in said.tokens):
         return True
@@ -578,7 +593,7 @@ def _comparable(tokens: Sequence[Token], unit: str, place: int, length: int) -> 
             continue
         own = unit_behind(tokens, at + size)
         behind = tokens[at + size : at + size + 1]
-        is_elliptic = not own and not any(token.tells for token in behind)
+        is_elliptic = not own and not any(token.tells for token in behind) and not _goes_to_another(tokens, at + size)
         if _kind_of_value(tokens, at, size) == kind and (own == unit or (unit and is_elliptic)):
             found.append((at, size))
     return found
@@ -598,6 +613,13 @@ def _kind_of_value(tokens: Sequence[Token], place: int, length: int) -> str:
         token.tells for token in counted
     )
     return "year" if is_year else "count"
+
+
+def _goes_to_another(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether a value is the beginning of a span: « de 15 à 17 ans »."""
+    return len(tokens) > place + 1 and tokens[place].text in ("à", "a", "et", "ou", "to", "or", "and") and is_value(
+        tokens[place + 1]
+    )
 
 
 YEARS = (1_000, 2_200)

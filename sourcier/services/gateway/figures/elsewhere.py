@@ -46,4 +46,4 @@ def says_more(
         return True
     mine = [token for token in before if told(token, known)]
     theirs = [token for token in before if told(token, other_forms)]
-    return len(theirs) >= len(mine) + MORE_MIN and all(token in theirs for token in mine)
+    return len(theirs) >= len(mine) + MORE_MIN and all(token in theirs for token in before)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, phrase_at
 from sourcier.services.gateway.figures.bounds import sides_named
+from sourcier.services.gateway.figures.rows import LIGHT
 from sourcier.services.gateway.figures.words import forms_of, told
 
 _CUTS = lexicon.words("et ou and or of sur plus")
@@ -87,7 +88,7 @@ def is_of_other_part(
     shared = forms_of((*part.own, *part.head))
     missing = [token for token in words if not told(token, shared)]
     sides, elsewhere = sides_named(said), _is_but(said)
-    own_forms = forms_of([token for token in part.own if token not in part.counted])
+    own_forms = forms_of([token for token in part.own if token not in part.counted and token.text not in LIGHT])
     for other in (each for each in parts if each is not part):
         if elsewhere and _is_elsewhere(part.own) != _is_elsewhere(other.own):
             return _is_elsewhere(other.own)

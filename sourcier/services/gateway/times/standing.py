@@ -95,6 +95,8 @@ class _Answer:
     stated: Stated
     share: float
     """Of the question's words that it holds; 0 where it holds but those of its title."""
+    covers: float = 0.0
+    """The same, with those of its title."""
 
     @property
     def is_close(self) -> bool:
@@ -181,7 +183,7 @@ def _amended(
     aside: dict[int, Aside] = {}
     for one in answers:
         loser = one.stated
-        for winner in amending if one.is_close else ():
+        for winner in amending if one.covers >= SHARE_MIN else ():
             if winner.candidate.document == loser.candidate.document or not amends(winner, loser):
                 continue
             clause = given_anew(winner, loser, wanted) if in_force(winner, asked.period) else None
@@ -244,7 +246,7 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     told = best.told | {token.text for token in wanted if told_by(token, around)}
     # « Où est l'extincteur de la salle serveur ? »: what tells but its title's words answers nothing of it.
     says = len(told) == len({token.text for token in wanted}) or bool(best.beside_context)
-    return _Answer(stated(number, candidate, best.clause, told, today=today), best.share if says else 0.0)
+    return _Answer(stated(number, candidate, best.clause, told, today=today), best.share if says else 0.0, best.share)
 
 
 @dataclass(frozen=True)
