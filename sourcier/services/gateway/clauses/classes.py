@@ -15,8 +15,8 @@ _CLASSES: tuple[Mapping[str, re.Pattern[str]], ...] = tuple(
         },
         {
             "red": "rouges?|red", "green": "verte?s?|green", "blue": "bleue?s?|blue", "yellow": "jaunes?|yellow",
-            "orange": "oranges?", "black": "noire?s?|black", "white": "blanc(?:he)?s?|white", "grey": "grise?s?|grey|gray",
-            "purple": "violet(?:te)?s?|purple", "brown": "marrons?|brown",
+            "orange": "oranges?", "black": "noire?s?|black", "white": "blanc(?:he)?s?|white",
+            "grey": "grise?s?|grey|gray", "purple": "violet(?:te)?s?|purple", "brown": "marrons?|brown",
         },
     )
 )

@@ -11,9 +11,9 @@ from typing import TypeVar
 from prometheus_client import Counter
 
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
+from sourcier.services.gateway.clauses.gone import Gone
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
-from sourcier.services.gateway.clauses.gone import Gone
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
 from sourcier.services.gateway.figures.agreement import Figures, Mismatch
@@ -61,7 +61,8 @@ class ClauseCheck:
     ) -> None:
         """Take passages without their orders to models; places in their texts are those of the originals.
 
-        `aside` are those that no longer hold, which no answer may rest on. `disputed` are the numbers of those that disagree with another one, with nothing that tells which holds.
+        `aside` are those that no longer hold, which no answer may rest on.
+        `disputed` are the numbers of those that disagree with another one, with nothing that tells which holds.
         """
         self._passages = passages
         self._question = question

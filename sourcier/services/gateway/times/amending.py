@@ -38,25 +38,37 @@ def amends(new: Stated, old: Stated) -> bool:
     )
 
 
-def given_anew(new: Stated, old: Stated, wanted: Sequence[Token]) -> tuple[int, int] | None:
-    """Return where an amending document's passage gives another value of what a clause does; None where it does not."""
-    known = forms_in((*old.clause.tokens, *wanted))
-    values = list(_values(old.clause.tokens))
+def given_anew(
+    new: Stated, old: Stated, wanted: Sequence[Token]
+) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return which clause of a passage an amending document's gives with another value, and where; None for none.
+
+    The clause that answers the question best is looked at first.
+    """
+    before = sorted(clauses_of(old.candidate.text), key=lambda each: each.start != old.clause.start)
     for clause in clauses_of(new.candidate.text):
         at = clause.text.rfind(new.candidate.text[clause.start : clause.end].strip(" «»\n")[:20])
         body = tokens_of(clause.text[max(at, 0) :])
-        if _extends(body) and _ends_on_a_day(old.clause.tokens):
-            return clause.start, clause.end
-        for segment in _segments(body):
-            for number, behind, subject in _in_segment(segment):
-                told = [token for token in subject if token.text not in _CHANGING]
-                if not told or not all(told_by(token, known) for token in told):
-                    continue
-                if not any(told_by(token, forms_in(wanted)) for token in told):
-                    continue
-                if any(_is_same_unit(behind, unit) and number.forms.isdisjoint(other.forms) for other, unit in values):
-                    return clause.start, clause.end
+        for other in before:
+            if (_extends(body) and other.start == old.clause.start and _ends_on_a_day(other.tokens)) or (
+                _gives_another(body, other.tokens, wanted)
+            ):
+                return (other.start, other.end), (clause.start, clause.end)
     return None
+
+
+def _gives_another(body: Sequence[Token], old: Sequence[Token], wanted: Sequence[Token]) -> bool:
+    """Return whether a clause gives another value of what an older one does, and of what is asked."""
+    known, asked = forms_in(old), forms_in(wanted)
+    values = list(_values(old))
+    for segment in _segments(body):
+        for number, behind, subject in _in_segment(segment):
+            told = [token for token in subject if token.text not in _CHANGING]
+            if told and all(told_by(token, known) for token in told) and any(told_by(token, asked) for token in told) and (
+                any(_is_same_unit(behind, unit) and number.forms.isdisjoint(other.forms) for other, unit in values)
+            ):
+                return True
+    return False
 
 
 def _values(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:

@@ -186,10 +186,9 @@ def _amended(
         for winner in amending if one.covers >= SHARE_MIN else ():
             if winner.candidate.document == loser.candidate.document or not amends(winner, loser):
                 continue
-            clause = given_anew(winner, loser, wanted) if in_force(winner, asked.period) else None
-            if clause is not None:
-                found = Aside(loser.number, winner.number, Why.LATER, (loser.clause.start, loser.clause.end), clause)
-                aside.setdefault(loser.number, found)
+            changed = given_anew(winner, loser, wanted) if in_force(winner, asked.period) else None
+            if changed is not None:
+                aside.setdefault(loser.number, Aside(loser.number, winner.number, Why.LATER, *changed))
     return aside
 
 
@@ -266,6 +265,9 @@ def _best_clause(text: str, context: str, wanted: Sequence[Token]) -> _Close | N
     best: _Close | None = None
     above = forms_in(tokens_of(context))
     for clause in clauses_of(text, context):
+        if clause.text.strip("# ") in context:
+            # The title, said again as the text's first line, answers nothing.
+            continue
         here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
         kinds = frozenset().union(*(names for names, values in _KINDS if values.search(clause.text)))
         told = frozenset(token.text for token in wanted if told_by(token, here) or token.text in kinds)

@@ -28,16 +28,18 @@ _RANKS = {origin: rank for rank, origin in enumerate(Origin)}
 
 NUMBER_MARK = "#"
 """Before what numbers a paper, among the words of a title: « Note n° 3 »."""
-PAPERS = frozenset((
-    "note notes service circulaire circulaires instruction instructions procedure procedures reglement reglements "
-    "accord avenant convention charte decision decisions deliberation arrete arretes decret directive consigne "
-    "consignes document documents texte textes disposition dispositions edition version versions tarif tarifs guide "
-    "politique fiche contrat protocole annexe precedent precedente precedents precedentes anterieur anterieure "
-    "anterieurs anterieures toute toutes tout tous memo memos policy policies agreement rules notice notices circular "
-    "handbook manual lease contract all any earlier previous prior present presente presentes information "
-    "informations message relatif relative relatives rider amendment addendum additif rectificatif erratum modificatif "
-    "prorogation prolongation modification variation deed"
-).split())
+_PAPER_WORDS = (
+    "note notes service circulaire circulaires instruction instructions procedure procedures reglement "
+    "reglements accord avenant convention charte decision decisions deliberation arrete arretes decret "
+    "directive consigne consignes document documents texte textes disposition dispositions edition version "
+    "versions tarif tarifs guide politique fiche contrat protocole annexe precedent precedente precedents "
+    "precedentes anterieur anterieure anterieurs anterieures toute toutes tout tous memo memos policy "
+    "policies agreement rules notice notices circular handbook manual lease contract all any earlier previous "
+    "prior present presente presentes information informations message relatif relative relatives rider "
+    "amendment addendum additif rectificatif erratum modificatif prorogation prolongation modification "
+    "variation deed"
+)
+PAPERS = frozenset(_PAPER_WORDS.split())
 """Words of papers that do not tell what they are about."""
 
 

@@ -63,7 +63,8 @@ _AMENDS_IN_TITLE = re.compile(
 )
 _REPLACES = re.compile(
     r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substitue(?:nt)?|rapporte(?:nt)?|"
-    r"(?:vient|viennent) en remplacement|en remplacement|(?:prend|prennent) la (?:place|suite)|tient lieu|tiennent lieu|"
+    r"(?:vient|viennent) en remplacement|en remplacement|(?:prend|prennent) la (?:place|suite)|tient lieu|"
+    r"tiennent lieu|"
     r"succede(?:nt)?|met(?:tent)? fin|rend(?:ent)? (?:caduc|caduque|sans objet)s?|cancels|supersedes|replaces|repeals|"
     r"revokes|rescinds|withdraws|takes the place|is issued in place)\b"
     r"(?:\s(?:et|and)\s(?:remplacent|remplace|abroge|annule|replaces|supersedes)\b)?"
@@ -158,7 +159,7 @@ def times_of(
 
 
 def _rider_of_title(title: str) -> list[_Named]:
-    """Return what a rider is one to where no word tells but those that both titles share: « Avenant, salle Prévert »."""
+    """Return what a rider is one to where only words that both titles share tell it: « Avenant, salle Prévert »."""
     folded = fold_in_place(title)
     words = family_of(title) - PAPERS
     if not _AMENDS_IN_TITLE.match(folded) or len(words) < 2:
