@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
+from sourcier.services.gateway.anchoring.anchors import Anchors
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.gone import Gone
 from sourcier.services.gateway.clauses.questions import asked
@@ -17,7 +18,6 @@ from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruli
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
 from sourcier.services.gateway.figures.agreement import Figures, Mismatch
-from sourcier.services.gateway.figures.anchoring import Anchors
 from sourcier.services.gateway.figures.readings import Source as FigureSource
 from sourcier.services.gateway.figures.rows import Rows
 from sourcier.services.gateway.findings import Finding

@@ -60,8 +60,8 @@ def _is_amount(token: Token) -> bool:
 
 def rates_behind(tokens: Sequence[Token]) -> frozenset[str]:
     """Return per what times an amount is told that stands before these tokens, up to the next amount."""
-    end = next((at for at, token in enumerate(tokens) if at and (_is_amount(token) or token.text in ",;(")), len(tokens))
-    return rates_in(tokens[: min(end, BEHIND_TOKENS_MAX)])
+    ends = (at for at, token in enumerate(tokens) if at and (_is_amount(token) or token.text in ",;("))
+    return rates_in(tokens[: min(next(ends, len(tokens)), BEHIND_TOKENS_MAX)])
 
 
 def is_per_head(tokens: Sequence[Token]) -> bool:

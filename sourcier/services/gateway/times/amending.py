@@ -1,4 +1,4 @@
-"""What a rider or an amending document gives anew: « La redevance est ramenée à 380 € » over « La redevance est de 410 € ».
+"""What a rider or an amending document gives anew: « La redevance est ramenée à 380 € » over « est de 410 € ».
 
 Such a document says in words of its own what changes, so that clauses are not compared word for word: the new clause
 has a value of the same unit, and what it says before that is told by the old clause or the question.
@@ -18,10 +18,10 @@ from sourcier.services.index.times.document import RelationKind
 
 _CHANGING = lexicon.words(
     "porte portee portes portees porter ramene ramenee ramenes ramenees ramener fixe fixee fixes fixees fixer reduit "
-    "reduite reduits reduites reduire releve relevee releves relevees augmente augmentee augmentes baisse baissee passe "
-    "passent passera modifie modifiee remplace remplacee maintenu maintenue desormais nouveau nouvelle est sont sera "
-    "etant redige redigee parties conviennent convenu article raised increased reduced lowered set amended becomes "
-    "changed new now agreement deed under hereby"
+    "reduite reduits reduites reduire releve relevee releves relevees augmente augmentee augmentes baisse baissee "
+    "passe passent passera modifie modifiee remplace remplacee maintenu maintenue desormais nouveau nouvelle est sont "
+    "sera etant redige redigee parties conviennent convenu article raised increased reduced lowered set amended "
+    "becomes changed new now agreement deed under hereby"
 )
 _EXTENDED = lexicon.words(
     "proroge prorogee proroges prorogation prolonge prolongee prolonges prolongation reconduit reconduite reporte "
@@ -43,9 +43,10 @@ def given_anew(
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return which clause of a passage an amending document's gives with another value, and where; None for none.
 
-    The clause that answers the question best is looked at first.
+    Only clauses are looked at that hold as much of the question as the one that answers it best.
     """
-    before = sorted(clauses_of(old.candidate.text), key=lambda each: each.start != old.clause.start)
+    most = _told(old.clause.tokens, wanted)
+    before = [each for each in clauses_of(old.candidate.text) if _told(each.tokens, wanted) >= most]
     for clause in clauses_of(new.candidate.text):
         at = clause.text.rfind(new.candidate.text[clause.start : clause.end].strip(" «»\n")[:20])
         body = tokens_of(clause.text[max(at, 0) :])
@@ -57,6 +58,12 @@ def given_anew(
     return None
 
 
+def _told(tokens: Sequence[Token], wanted: Sequence[Token]) -> int:
+    """Return how many of a question's words a clause tells."""
+    forms = forms_in(tokens)
+    return sum(told_by(token, forms) for token in wanted)
+
+
 def _gives_another(body: Sequence[Token], old: Sequence[Token], wanted: Sequence[Token]) -> bool:
     """Return whether a clause gives another value of what an older one does, and of what is asked."""
     known, asked = forms_in(old), forms_in(wanted)
@@ -64,9 +71,9 @@ def _gives_another(body: Sequence[Token], old: Sequence[Token], wanted: Sequence
     for segment in _segments(body):
         for number, behind, subject in _in_segment(segment):
             told = [token for token in subject if token.text not in _CHANGING]
-            if told and all(told_by(token, known) for token in told) and any(told_by(token, asked) for token in told) and (
-                any(_is_same_unit(behind, unit) and number.forms.isdisjoint(other.forms) for other, unit in values)
-            ):
+            if not any(told_by(token, asked) for token in told) or not all(told_by(token, known) for token in told):
+                continue
+            if any(_is_same_unit(behind, unit) and number.forms.isdisjoint(other.forms) for other, unit in values):
                 return True
     return False
 

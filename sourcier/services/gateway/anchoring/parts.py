@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
+from sourcier.services.gateway.clauses.cutting import predicate_place
 from sourcier.services.gateway.clauses.tokens import Token, phrase_at
 from sourcier.services.gateway.figures.bounds import sides_named
 from sourcier.services.gateway.figures.rows import LIGHT
@@ -52,7 +53,7 @@ def parts_of(tokens: Sequence[Token], values: Sequence[tuple[int, int]]) -> list
     first = tuple(before[0])
     leads = any(token.tells for each in before[1:] for token in each) and not any(
         token.tells for token in behind[-1]
-    )
+    ) and all(predicate_place(each) for each in before[1:])
     parts = []
     for number, (one, other) in enumerate(zip(before, behind, strict=True)):
         own = (*one, *other) if number or leads else tuple(other)
