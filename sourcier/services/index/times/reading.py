@@ -81,7 +81,7 @@ _RIDER = re.compile(rf"\b(?:avenant|rider|amendment)\s(?:n ?[°ºo]?\.? ?)?\d{{1
 _PASSIVE = re.compile(
     r"\b(?:(?:est|sont) (?:annule|abroge|remplace|rapporte|retire|(?P<amends>modifie|complete))e?s?\b"
     r"(?: et (?:abroge|remplace)e?s?\b)?|(?:est|sont)(?: desormais)? (?:caducs?|caduques?|sans objet)\b|"
-    r"(?:ne |n['’])(?:s['’]appliquent?|est|sont)(?: plus)(?: (?:applicables?|en vigueur|valables?))?\b|"
+    r"(?:ne |n['’])(?:s['’]applique(?:nt)?|est|sont)(?: plus)(?: (?:applicables?|en vigueur|valables?))?\b|"
     r"(?:cesse|cessent) de s['’]appliquer\b|(?:is|are) (?:hereby )?(?:cancelled|repealed|superseded|revoked|rescinded|"
     r"withdrawn|replaced)\b|(?:lapses?|no longer appl(?:y|ies)|ceases? to apply|(?:is|are) no longer in force)\b)"
     r"(?! (?:par|pas|by)\b(?! (?:la presente|le present|les presentes|les dispositions|ce qui suit|this|the present)))"
