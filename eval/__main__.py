@@ -113,11 +113,16 @@ def answered_in_parts(half: str | None, shown_errors: bool) -> None:
 
 @main.command("office")
 @click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
+@click.option("--set", "name", type=click.Choice(list(office.SETS)), default="office", show_default=True,
+              help="`misread` has a true sentence to each question, too.")
 @click.option("--errors", "shown_errors", is_flag=True, help="Show each question that is not right.")
-def answered_in_office(half: str | None, shown_errors: bool) -> None:
+def answered_in_office(half: str | None, name: str, shown_errors: bool) -> None:
     """Measure an office's questions, without a model and with one that misreads; needs no model and no service."""
-    for misread, heading in ((False, "Without a model"), (True, "With a model that misreads")):
-        answers = office.shown(half=half or "", misread=misread)
+    models = {"": "Without a model", "says": "With a model that misreads", "true": "With a model that reads right"}
+    for says, heading in models.items():
+        if says == "true" and name == "office":
+            continue
+        answers = office.shown(half=half or "", says=says, of=name)
         click.echo(f"{heading}\n\n{office.table(answers)}\n")
         if shown_errors:
             click.echo(f"{office.errors(answers)}\n")

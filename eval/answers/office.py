@@ -33,7 +33,9 @@ from sourcier.services.gateway.prompting.marking import Marking
 from sourcier.services.gateway.retrieval.query import Mode, Query
 from sourcier.services.index.search.filters import Filters
 
-QUESTIONS = Path(__file__).parents[1] / "data" / "office.jsonl"
+_DATA = Path(__file__).parents[1] / "data"
+SETS: Mapping[str, Path] = {"office": _DATA / "office.jsonl", "misread": _DATA / "misread.jsonl"}
+"""The first set, and one of other documents whose questions have a true sentence each, too."""
 PASSAGES = 5
 _OPTIONS = replace(
     OPTIONS, support=Thresholds(score=0.39, vectors=0.29, share=0.4), extract_answers=True,
@@ -97,6 +99,8 @@ class Shown:
     """Whether the misreading model's sentence is shown."""
     warned: bool
     """Whether it is shown with what its passage does not mention."""
+    is_true: bool = False
+    """Whether the model's sentence is the true one."""
 
     @property
     def outcome(self) -> str:
@@ -104,6 +108,8 @@ class Shown:
         kind = self.entry["kind"]
         if self.by_model:
             # A misreading holds nothing that is right.
+            if self.is_true:
+                return "warned" if self.warned else "right"
             return "warned" if self.warned else "contradicts"
         if "verdicts" in self.entry:
             return self._by_word()
@@ -164,19 +170,23 @@ def _holds(text: str, value: str) -> bool:
     return re.search(before + re.escape(wanted) + after, told) is not None
 
 
-def shown(*, half: str = "", misread: bool = False) -> list[Shown]:
-    """Return what each question of the set, or of one half of it, comes to."""
-    return asyncio.run(_all(half, misread=misread))
+def shown(*, half: str = "", says: str = "", of: str = "office") -> list[Shown]:
+    """Return what each question of a set, or of one half of it, comes to.
+
+    `says` names what of the set the model says: `says`, which is false, or `true`; nothing where there is no model.
+    """
+    return asyncio.run(_all(SETS[of], half, says))
 
 
-async def _all(half: str, *, misread: bool) -> list[Shown]:
+async def _all(path: Path, half: str, says: str) -> list[Shown]:
     found = []
-    for row in rows_of(QUESTIONS, half=half):
+    for row in rows_of(path, half=half):
         collection = Collection(row["documents"], whole=True)
         for entry in row["questions"]:
-            said = entry["says"] if misread else ""
+            said = entry[says] if says else ""
             answerer = Answerer(collection, Misreading(said), Marking())  # type: ignore[arg-type]
-            found.append(await _shown(answerer, row, entry, said))
+            each = await _shown(answerer, row, entry, said)
+            found.append(replace(each, is_true=says == "true"))
     return found
 
 

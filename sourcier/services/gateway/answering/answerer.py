@@ -185,6 +185,7 @@ class Answerer:
         writer = Writer(
             self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
             self._opinions, likely=likely, disputed=in_time.disputed, extracts=self._extracts,
+            aside=[entry.passage for entry in in_time.found.passages[len(passages) :]],
         )
         async with aclosing(writer.write(answer_id)) as written:
             async for event in written:

@@ -87,7 +87,7 @@ def judged(
     order, held = _order(stands, len(entries))
     places = {number: place for place, number in enumerate(order, start=1)}
     passages = tuple(entries[number - 1] for number in order)
-    pairs = [*((each, each.why) for each in stands.aside), *((each, None) for each in stands.unsettled)]
+    pairs = [*((each, each.why) for each in stands.aside if each.is_told), *((each, None) for each in stands.unsettled)]
     conflicts = tuple(
         _conflict(each, why, places, entries, candidates, language=query.language) for each, why in pairs
     )

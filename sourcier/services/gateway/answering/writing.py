@@ -59,7 +59,7 @@ class Writer:
         self, peers: Peers, marking: Marking, query: Query, options: AnswerOptions, messages: Messages, refusal: str,
         embedding: QueryEmbedding, passages: tuple[RankedPassage, ...], stopwatch: Stopwatch, deadline: Deadline,
         opinions: Opinions | None, *, likely: float | None = None, disputed: frozenset[int] = frozenset(),
-        extracts: bool = False,
+        aside: Sequence[Passage] = (), extracts: bool = False,
     ) -> None:
         self._extracts = extracts
         self._peers = peers
@@ -73,7 +73,8 @@ class Writer:
         self._passages = [each.passage for each in self.joined]
         informed = self._informed = [informing(passage) for passage in self._passages]
         self._clauses = ClauseCheck(
-            informed, question=query.question, language=messages.language, today=options.today, disputed=disputed
+            informed, question=query.question, language=messages.language, today=options.today, disputed=disputed,
+            aside=aside,
         )
         self._scorer = SupportScorer(
             peers, informed, tenant=query.tenant,

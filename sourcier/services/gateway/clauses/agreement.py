@@ -16,7 +16,7 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Frame, Status, frame_of
 from sourcier.services.gateway.clauses.sides import all_told, excepted, side
-from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
+from sourcier.services.gateway.clauses.tokens import Token, forms_in, has, tokens_of, told_by
 
 SHARE_MIN = 0.8
 """Of a sentence's words that a clause must hold to be compared."""
@@ -123,18 +123,35 @@ class Clauses:
         for share, clause, frame in sorted(shares, key=lambda each: -each[0]):
             if share < max(SHARE_MIN, best - LEAD):
                 break
-            difference = _difference(said.tokens, own, frame, asked_forms)
+            difference = _difference(said.tokens, own, clause.tokens, frame, asked_forms)
             if difference is None:
                 return None
             first = first or Disagreement(difference, clause.start, clause.end, clause.lead)
         return first
 
 
+_ALL = lexicon.words("tous toutes tout toute toujours systematiquement all every always any everyone chaque")
+_BOUNDED = lexicon.phrases(
+    "de moins de|de plus de|des moins de|des plus de|ages de|agees de|age de|reserve a|reservee a|aged|under|over"
+)
+
+
+def _is_widened(tokens: Sequence[Token], own: Frame, clause: Sequence[Token], frame: Frame) -> bool:
+    """Return whether a sentence says of all what its clause says of some, or on a condition: « toujours »."""
+    if not any(token.text in _ALL for token in tokens) or any(token.text in _ALL for token in clause):
+        return False
+    if own.conditions or own.exceptions or own.restricted or has(tokens, _BOUNDED):
+        return False
+    return bool(frame.conditions or frame.exceptions) or has(clause, _BOUNDED)
+
+
 def _denies_what_is_shared(frame: Frame, others: Sequence[Token]) -> bool:
     return frame.denied_head is None or told_by(frame.denied_head, forms_in(others))
 
 
-def _difference(tokens: Sequence[Token], own: Frame, frame: Frame, asked_forms: frozenset[str]) -> Difference | None:
+def _difference(
+    tokens: Sequence[Token], own: Frame, clause: Sequence[Token], frame: Frame, asked_forms: frozenset[str]
+) -> Difference | None:
     if own.status is Status.FACT and frame.status in _STATUSES:
         return _STATUSES[frame.status]
     if frame.status is Status.REJECTED or any(scale not in frame.poles and scale not in lexicon.TRANSPARENT
@@ -147,6 +164,8 @@ def _difference(tokens: Sequence[Token], own: Frame, frame: Frame, asked_forms: 
         # « L'influence ne dépasse pas le fleuve, où commence la forêt » denies nothing of the forest.
         told = _denies_what_is_shared(own, frame.main) and _denies_what_is_shared(frame, tokens)
         return Difference.DENIAL if told else None
+    if standing > 0 and _is_widened(tokens, own, clause, frame):
+        return Difference.CONDITION
     if standing > 0 and not own.denied and not own.conditions and not own.restricted:
         forms = forms_in(tokens) | asked_forms
         if any(each.strong and not all_told(each.tokens, forms) for each in frame.conditions):

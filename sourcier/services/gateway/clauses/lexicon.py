@@ -210,7 +210,7 @@ HYPOTHESIS_PHRASES = phrases(
 )
 PLANNED = words(
     "prevu prevue prevus prevues programme programmee programmes programmees planifie planifiee planifies planifiees "
-    "planned scheduled"
+    "planned scheduled due expected slated"
 )
 FORMS_OF_BE = words(
     "est sont etait etaient sera seront ete fut furent etre soit soient is are was were be been being will"

@@ -26,6 +26,7 @@ _OPEN = re.compile(
     r"\b(?:quels?|quelles?|combien|comment|pourquoi|où|lequel|laquelle|lesquels|lesquelles|quoi|qui est-ce|"
     r"qu'est-ce|what|which|who|whom|whose|when|where|why|how)\b"
 )
+_RELATIVE = re.compile(r"(?<=\w )(?:when|where|who|which|whose)\b")
 _OPENS_OPEN = re.compile(
     r"\W*(?:et\s|and\s|alors,?\s)?(?:qui|que|qu'|quand|à qui|de qui|pour qui|à quoi|depuis quand)(?:\s|\b)"
 )
@@ -82,6 +83,9 @@ _AUXILIARIES = lexicon.words(
 
 
 def _is_yes_no(text: str) -> bool:
+    if text.endswith("?") and _ENGLISH.match(text) and not _OPEN.search(_RELATIVE.sub(" ", text)):
+        # "Are fees refunded when a child leaves?"
+        return True
     if not text or _OPEN.search(text) or _OPENS_OPEN.match(text) or _REQUEST.search(text):
         return False
     if _ASKS.search(text) or _INVERTED.search(text):

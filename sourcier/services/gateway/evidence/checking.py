@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sourcier.services.gateway.clauses import days
+from sourcier.services.gateway.clauses import classes, days
 from sourcier.services.gateway.evidence import negation
 from sourcier.services.gateway.evidence.wording import Span, Wording, content_words
 from sourcier.services.gateway.findings import Basis, Finding
@@ -161,6 +161,7 @@ class Statement:
             figures_absent=(
                 *figures.absent(self.figures, evidence.figures, text=evidence.text),
                 *days.absent(self._text, evidence.text),
+                *(() if foreign else classes.absent(self._text, evidence.text)),
             ),
             names_absent=tuple(name for name in self.names if not names.holds(name, evidence.words)),
             denied=self.denies and not foreign and not negation.holds_denial(span.text),

@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from prometheus_client import Counter
 
+from sourcier.services.gateway.anchoring.anchors import Anchors
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
+from sourcier.services.gateway.clauses.gone import Gone
 from sourcier.services.gateway.clauses.questions import asked
 from sourcier.services.gateway.clauses.ruling import Place, Ruling, Source, ruling
 from sourcier.services.gateway.evidence.links import extract
 from sourcier.services.gateway.evidence.reasons import difference_reason, mismatch_reason, reason
 from sourcier.services.gateway.figures.agreement import Figures, Mismatch
-from sourcier.services.gateway.figures.anchoring import Anchors
 from sourcier.services.gateway.figures.readings import Source as FigureSource
 from sourcier.services.gateway.figures.rows import Rows
 from sourcier.services.gateway.findings import Finding
@@ -56,10 +57,11 @@ class ClauseCheck:
 
     def __init__(
         self, passages: Sequence[Passage], *, question: str, language: str, today: date,
-        disputed: frozenset[int] = frozenset(),
+        disputed: frozenset[int] = frozenset(), aside: Sequence[Passage] = (),
     ) -> None:
         """Take passages without their orders to models; places in their texts are those of the originals.
 
+        `aside` are those that no longer hold, which no answer may rest on.
         `disputed` are the numbers of those that disagree with another one, with nothing that tells which holds.
         """
         self._passages = passages
@@ -67,6 +69,7 @@ class ClauseCheck:
         self._language = language
         self._today = today
         self._disputed = disputed
+        self._aside = aside
 
     def rule(self) -> None:
         """Find out now what the clauses say to the question. Blocks for milliseconds where that is a yes/no question.
@@ -125,8 +128,22 @@ class ClauseCheck:
         """
         return (
             self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
-            or self._to_its_figures(sentence, numbers)
+            or self._to_its_figures(sentence, numbers) or self._to_its_time(sentence)
         )
+
+    def _to_its_time(self, sentence: str) -> Objection | None:
+        """Return what speaks against a sentence that only a document says that no longer holds: a model may take it
+        from the conversation."""
+        if not self._gone.clauses or not self._gone.tells_more(sentence):
+            return None
+        return self._objection(
+            Finding.CONTRADICTED, Mismatch.REPLACED.value, mismatch_reason(Mismatch.REPLACED, language=self._language),
+            None,
+        )
+
+    @cached_property
+    def _gone(self) -> Gone:
+        return Gone(self._aside, self._passages)
 
     def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
         yes = answered(sentence).yes
@@ -178,7 +195,8 @@ class ClauseCheck:
         if row is not None:
             # A row that the sentence does not name is no answer either.
             return _Mistaken(Mismatch.SUBJECT, Place(number, row.start, row.end, row.head) if row.is_named else None)
-        other = self._anchors[number - 1].objection(sentence)
+        others = [anchors for at, anchors in enumerate(self._anchors, start=1) if at != number]
+        other = self._anchors[number - 1].objection(sentence, others)
         if other is not None:
             place = Place(number, other.start, other.end, other.lead) if other.is_of_it else None
             return _Mistaken(Mismatch.GIVEN if other.is_of_it else Mismatch.SUBJECT, place)

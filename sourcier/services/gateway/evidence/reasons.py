@@ -55,12 +55,14 @@ _MISMATCHES: Mapping[str, Mapping[Mismatch, str]] = {
         Mismatch.UNIT: "Le passage donne ce chiffre dans une autre unité.",
         Mismatch.SIGN: "Le passage donne ce chiffre avec l'autre signe.",
         Mismatch.GIVEN: "Le passage ne donne pas ce chiffre ainsi : proposé, d'avant, ou pour une autre durée.",
+        Mismatch.REPLACED: "Seul un document qui ne vaut plus le dit.",
     },
     "en": {
         Mismatch.SUBJECT: "The passage gives this figure for something else.",
         Mismatch.UNIT: "The passage gives this figure in another unit.",
         Mismatch.SIGN: "The passage gives this figure with the other sign.",
         Mismatch.GIVEN: "The passage does not give this figure so: it is proposed, of before, or per another time.",
+        Mismatch.REPLACED: "Only a document that no longer holds says it.",
     },
 }
 _READ_OTHERWISE: Mapping[str, str] = {

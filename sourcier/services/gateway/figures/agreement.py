@@ -15,6 +15,7 @@ from functools import cached_property
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.figures.bounds import sides_named
 from sourcier.services.gateway.figures.prose import Statement, statements_in
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
 from sourcier.services.gateway.figures.readings import Grid, Reading, Source, covers, read
@@ -30,6 +31,8 @@ class Mismatch(Enum):
     SIGN = "other sign"
     GIVEN = "given otherwise"
     """As a proposal, as what was before, or per another time."""
+    REPLACED = "no longer so"
+    """Only a document that no longer holds says it."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,18 @@ class Figures:
         said = list(statements_in(
             sentence, context="", language=self._source.language, today=self._today, clocks=True
         ))
+        sides = sides_named(tokens_of(sentence))
         for statement in said:
             # What the rest of the sentence names, then what the question does where an answer of one figure does not.
             of_others = {token.text for other in said if other is not statement for token in other.own}
             rest = tuple(token for token in _meant(tokens_of(sentence)) if token.text not in of_others)
             others = (rest, *([_meant(tokens_of(question))] if len(said) == 1 else []))
             found = self._of(statement, others)
-            if found is not None:
+            if found is None:
+                continue
+            meant = sides_named(tokens_of(self._source.text[found.start : found.end]))
+            if found.mismatch is not Mismatch.SUBJECT or not sides or not meant or sides & meant:
+                # « Au-delà de 39 heures, 50 % » is not what is meant by « jusqu'à 39 heures ».
                 return found
         return None
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.figures.rates import is_per_head, names_a_group
 from sourcier.services.gateway.figures.readings import MONEY_WORDS, NEUTRAL, TIME_WORDS
 from sourcier.services.gateway.figures.tables import Row, Table, tables_in
 from sourcier.services.gateway.figures.words import forms_of, told
@@ -28,6 +30,7 @@ _UNITS: Mapping[str, str] = {
     word: unit for unit, words in {
         "€": "€ euro euros", "%": "% pourcent percent", "km": "km kilometre kilometres", "kg": "kg kilo kilos",
         "h": "h heure heures hour hours", "min": "min minute minutes", "day": "jour jours day days",
+        "p": "p pence", "mile": "mile miles", "m²": "m² m2", "m³": "m³ m3", "kwh": "kwh", "go": "go gb",
         "week": "semaine semaines week weeks", "month": "mois month months", "year": "an ans annee annees year years",
     }.items() for word in words.split()
 }
@@ -103,8 +106,11 @@ class Rows:
         named = table.rows_named(words)
         if named:
             if not rows & named:
-                return table.at(min(named)) if len(named) == 1 else None
+                heads = named if len(named) == 1 else table.rows_headed(words) & named
+                return table.at(min(heads)) if len(heads) == 1 else None
             rows &= named
+            if is_per_head(tokens[place + length :]) and all(map(table.is_of_a_group, rows)):
+                return table.at(min(rows))
             if all(table.is_of_another(row, tokens) for row in rows):
                 return table.at(min(rows), is_named=False)
             columns = table.columns_named(tokens, words)
@@ -154,15 +160,27 @@ class _Read:
         })
         return _wholly(named, dict(enumerate(self._labels)), words)
 
+    def rows_headed(self, words: Sequence[Token]) -> set[int]:
+        """Return the rows whose first word is named: « Enfant », not « Famille (2 adultes, 2 enfants) »."""
+        return {row for row, label in enumerate(self._labels)
+                if any(told(token, forms_of(words)) for token in [each for each in label if each.tells][:1])}
+
+    def is_of_a_group(self, row: int) -> bool:
+        """Return whether a row is of several persons together: « Famille (2 adultes, 2 enfants) »."""
+        return names_a_group([each for each in self._labels[row] if each.tells][:1])
+
     def columns_named(self, tokens: Sequence[Token], words: Sequence[Token]) -> set[int]:
         """Return the columns of which most words are named; none where no word tells columns apart."""
         names = {column: tokens_of(self._table.header[column]) for column in range(1, self.width)}
         texts = {token.text for token in tokens}
+        opposite = {column for column, name in names.items() if _is_denied(tokens, name) != _is_denied(name, name)}
         scores = {column: sum(told(token, forms_of(name)) for token in words) for column, name in names.items()}
         for begins in (_BEGINS, _ENDS):
             if texts & begins:
                 for column, name in names.items():
                     scores[column] += any(token.text in begins for token in name)
+        # « Un senior non résident » names « Non-résident », and not « Résident ».
+        scores = {column: 0 if column in opposite else score for column, score in scores.items()}
         if len(set(scores.values())) == 1:
             return set()
         return _wholly(_most(scores), names, words)
@@ -259,6 +277,12 @@ def complements(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
             following += 1
         if following < len(tokens) and tokens[following].tells and tokens[following].text.isalpha():
             yield token, tokens[following]
+
+
+def _is_denied(tokens: Sequence[Token], name: Sequence[Token]) -> bool:
+    """Return whether a word of a column's name stands behind « non » in a text."""
+    forms = forms_of(name)
+    return any(one.text == "non" and told(other, forms) for one, other in pairwise(tokens))
 
 
 def _wholly(

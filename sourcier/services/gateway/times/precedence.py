@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from sourcier.services.gateway.times.statements import OF_PAPERS, Stated, is_later
-from sourcier.services.index.times.document import RelationKind
+from sourcier.services.index.times.document import DocumentTimes, RelationKind, numbers_of
 from sourcier.services.index.times.periods import Period
 from sourcier.services.index.times.relations import Said
 
@@ -67,8 +68,18 @@ def names_its_subject(new: Stated, old: Stated) -> bool:
     """
     times, other = new.candidate.times, old.candidate.times
     return any(
-        each.kind is RelationKind.REPLACES and (each.dates or each.version) and each.words & other.family - OF_PAPERS
-        and times.names(each, other) for each in times.relations
+        each.kind is RelationKind.REPLACES and (each.dates or each.version or each.everything or numbers_of(each.words))
+        and each.words & other.family - OF_PAPERS and times.names(each, other) for each in times.relations
+    )
+
+
+def names_no_other(new: Stated, old: Stated, others: Iterable[DocumentTimes]) -> bool:
+    """Return whether one document replaces the other by a date that no other of its kind has: « remplace la circulaire
+    du 3 mars »."""
+    times, other = new.candidate.times, old.candidate.times
+    return any(
+        each.kind is RelationKind.REPLACES and each.dates and not each.words - OF_PAPERS and times.names(each, other)
+        and sum(times.names(each, one) for one in others) == 1 for each in times.relations
     )
 
 

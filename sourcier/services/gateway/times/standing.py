@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import permutations
 
@@ -17,6 +17,7 @@ from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import Clause, clauses_of
 from sourcier.services.gateway.clauses.frame import Status
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
+from sourcier.services.gateway.times.amending import amends, given_anew
 from sourcier.services.gateway.times.asking import Aim, AskedTime, asked_time
 from sourcier.services.gateway.times.precedence import (
     Why,
@@ -24,6 +25,7 @@ from sourcier.services.gateway.times.precedence import (
     is_over,
     is_to_come,
     names_its_subject,
+    names_no_other,
     replaces,
     said_to_replace,
     why_it_holds,
@@ -72,6 +74,8 @@ class Aside:
     clause: tuple[int, int]
     """Where its clause stands in its text."""
     by_clause: tuple[int, int]
+    is_told: bool = True
+    """Whether its clause is close enough to the question for somebody to be told."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class _Answer:
     stated: Stated
     share: float
     """Of the question's words that it holds; 0 where it holds but those of its title."""
+    covers: float = 0.0
+    """The same, with those of its title."""
 
     @property
     def is_close(self) -> bool:
@@ -112,7 +118,7 @@ def standing(
         answer for number, candidate in enumerate(candidates, start=1)
         if (answer := _answer(number, candidate, wanted, today=asked.period.end)) is not None
     ]
-    aside: dict[int, Aside] = {}
+    aside = _replaced(candidates, wanted, answers, asked, said)
     unsettled: dict[int, Aside] = {}
     for one, other in permutations(answers, 2):
         loser, winner = one.stated, other.stated
@@ -125,11 +131,71 @@ def standing(
                 unsettled.setdefault(loser.number, _aside(loser, winner, Why.LATER))
         if why is not None:
             aside.setdefault(loser.number, _aside(loser, winner, why))
+    for number, each in _amended(candidates, wanted, answers, asked).items():
+        aside.setdefault(number, each)
     aside = _ending_at_what_holds(aside)
     told = tuple(
         each for number, each in unsettled.items() if number not in aside and each.by not in aside
     )
     return Standing(asked, tuple(aside[number] for number in sorted(aside)), told)
+
+
+def _replaced(
+    candidates: Sequence[Candidate], wanted: Sequence[Token], answers: Sequence[_Answer], asked: AskedTime, said: Said
+) -> dict[int, Aside]:
+    """Return the passages of documents that another one, found too, names as replaced: all they say is over.
+
+    What somebody is told of is what answers the question.
+    """
+    known = {each.document: each for each in candidates}
+    if not any(each.times.relations for each in known.values()) and not said.replaces:
+        return {}
+    by_number = {each.stated.number: each for each in answers}
+    found = {
+        number: by_number.get(number) or _beside(number, candidate, asked.period.end)
+        for number, candidate in enumerate(candidates, start=1)
+    }
+    aside: dict[int, Aside] = {}
+    for one, other in permutations([each for each in found.values() if each is not None], 2):
+        loser, winner = one.stated, other.stated
+        new, old = winner.candidate, loser.candidate
+        if new.document == old.document or not in_force(winner, asked.period) or not replaces(winner, loser, said):
+            continue
+        others = [each.times for document, each in known.items() if document != new.document]
+        if not (said_to_replace(winner, loser, said) or names_its_subject(winner, loser)
+                or names_no_other(winner, loser, others)):
+            continue
+        before = aside.get(loser.number)
+        if before is None or other.share > (found[before.by] or other).share:
+            told = one.share >= REPLACED_SHARE_MIN and other.share >= REPLACING_SHARE_MIN
+            aside[loser.number] = replace(_aside(loser, winner, Why.REPLACED), is_told=told)
+    return aside
+
+
+def _amended(
+    candidates: Sequence[Candidate], wanted: Sequence[Token], answers: Sequence[_Answer], asked: AskedTime
+) -> dict[int, Aside]:
+    """Return the passages whose answer another document gives anew, which amends theirs."""
+    amending = [
+        found.stated for number, candidate in enumerate(candidates, start=1)
+        if candidate.times.relations and (found := _beside(number, candidate, asked.period.end)) is not None
+    ]
+    aside: dict[int, Aside] = {}
+    for one in answers:
+        loser = one.stated
+        for winner in amending if one.covers >= SHARE_MIN else ():
+            if winner.candidate.document == loser.candidate.document or not amends(winner, loser):
+                continue
+            changed = given_anew(winner, loser, wanted) if in_force(winner, asked.period) else None
+            if changed is not None:
+                aside.setdefault(loser.number, Aside(loser.number, winner.number, Why.LATER, *changed))
+    return aside
+
+
+def _beside(number: int, candidate: Candidate, today: date) -> _Answer | None:
+    """Return a passage that says nothing of a question; None for one without a clause."""
+    clause = next(iter(clauses_of(candidate.text, candidate.context)), None)
+    return None if clause is None else _Answer(stated(number, candidate, clause, frozenset(), today=today), 0.0)
 
 
 def _wanted(question: str) -> list[Token]:
@@ -160,7 +226,7 @@ def _ending_at_what_holds(aside: dict[int, Aside]) -> dict[int, Aside]:
             seen.add(last.by)
             last = aside[last.by]
         if last.by not in seen:
-            found[number] = Aside(number, last.by, each.why, each.clause, last.by_clause)
+            found[number] = replace(each, by=last.by, by_clause=last.by_clause)
     return found
 
 
@@ -179,7 +245,7 @@ def _answer(number: int, candidate: Candidate, wanted: Sequence[Token], *, today
     told = best.told | {token.text for token in wanted if told_by(token, around)}
     # « Où est l'extincteur de la salle serveur ? »: what tells but its title's words answers nothing of it.
     says = len(told) == len({token.text for token in wanted}) or bool(best.beside_context)
-    return _Answer(stated(number, candidate, best.clause, told, today=today), best.share if says else 0.0)
+    return _Answer(stated(number, candidate, best.clause, told, today=today), best.share if says else 0.0, best.share)
 
 
 @dataclass(frozen=True)
@@ -199,6 +265,9 @@ def _best_clause(text: str, context: str, wanted: Sequence[Token]) -> _Close | N
     best: _Close | None = None
     above = forms_in(tokens_of(context))
     for clause in clauses_of(text, context):
+        if clause.text.strip("# ") in context:
+            # The title, said again as the text's first line, answers nothing.
+            continue
         here, around = forms_in(clause.tokens), forms_in((*clause.subject, *clause.context))
         kinds = frozenset().union(*(names for names, values in _KINDS if values.search(clause.text)))
         told = frozenset(token.text for token in wanted if told_by(token, here) or token.text in kinds)

@@ -15,7 +15,7 @@ from sourcier.services.gateway.clauses.sides import side
 from sourcier.services.gateway.clauses.tokens import Token, forms_in, tokens_of, told_by
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in, without_dates
-from sourcier.services.index.times.document import DocumentTimes, same_family
+from sourcier.services.index.times.document import DocumentTimes, numbers_of, same_family
 from sourcier.services.index.times.periods import Period
 
 EDITIONS_ALIKE_MIN = 0.6
@@ -101,7 +101,8 @@ class Stated:
     @property
     def of_kind(self) -> frozenset[str]:
         """The words of its document's title, without numbers and dates."""
-        return self.candidate.times.family
+        family = self.candidate.times.family
+        return family - numbers_of(family)
 
 
 def stated(number: int, candidate: Candidate, clause: Clause, told: frozenset[str], *, today: date) -> Stated:

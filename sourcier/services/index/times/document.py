@@ -26,6 +26,22 @@ class Origin(Enum):
 
 _RANKS = {origin: rank for rank, origin in enumerate(Origin)}
 
+NUMBER_MARK = "#"
+"""Before what numbers a paper, among the words of a title: « Note n° 3 »."""
+_PAPER_WORDS = (
+    "note notes service circulaire circulaires instruction instructions procedure procedures reglement "
+    "reglements accord avenant convention charte decision decisions deliberation arrete arretes decret "
+    "directive consigne consignes document documents texte textes disposition dispositions edition version "
+    "versions tarif tarifs guide politique fiche contrat protocole annexe precedent precedente precedents "
+    "precedentes anterieur anterieure anterieurs anterieures toute toutes tout tous memo memos policy "
+    "policies agreement rules notice notices circular handbook manual lease contract all any earlier previous "
+    "prior present presente presentes information informations message relatif relative relatives rider "
+    "amendment addendum additif rectificatif erratum modificatif prorogation prolongation modification "
+    "variation deed"
+)
+PAPERS = frozenset(_PAPER_WORDS.split())
+"""Words of papers that do not tell what they are about."""
+
 
 class DateKind(Enum):
     """What a date of a document is."""
@@ -140,6 +156,10 @@ class DocumentTimes:
         """Return whether what one of its relations names is the other document: by its date or version, and kind."""
         if other.start is not None and self.start is not None and other.start > self.start:
             return False
+        numbers = numbers_of(target.words)
+        if numbers and (others := numbers_of(other.family)):
+            # « La note n° 3 » is no other note, whatever their dates.
+            return not numbers.isdisjoint(others)
         of_one_family = same_family(self.family, other.family)
         if target.version:
             return of_one_family and target.version == other.version
@@ -150,13 +170,24 @@ class DocumentTimes:
                 for each in target.dates
             )
         if target.everything:
-            return of_one_family
+            # « Les instructions précédentes sur le wifi invité »: what they are about tells which are meant.
+            return of_one_family or bool((target.words & other.family) - PAPERS - numbers)
+        if target.kind is RelationKind.RIDER and len(subject := target.words - PAPERS - numbers) >= 2 and (
+            subject <= other.family
+        ):
+            return True
         # « remplace le règlement des astreintes »: nearly all of the other's title.
         return bool(other.family) and len(target.words & other.family) >= FAMILY_SHARE_MIN * len(
             other.family
         ) and len(other.family) >= 2
 
 
+def numbers_of(family: frozenset[str]) -> frozenset[str]:
+    """Return the words of a title that number its paper: `#note 3`."""
+    return frozenset(word for word in family if word.startswith(NUMBER_MARK))
+
+
 def same_family(first: frozenset[str], second: frozenset[str]) -> bool:
     """Return whether two titles are of editions of one document."""
+    first, second = first - numbers_of(first), second - numbers_of(second)
     return bool(first) and bool(second) and len(first & second) >= FAMILY_SHARE_MIN * len(first | second)

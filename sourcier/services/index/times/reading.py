@@ -11,6 +11,8 @@ from sourcier.services.index.language.light_words import CARRYING_NOTHING
 from sourcier.services.index.language.stop_words import fold, fold_in_place
 from sourcier.services.index.times.dates import Dated, date_of_name, dates_in, without_dates
 from sourcier.services.index.times.document import (
+    NUMBER_MARK,
+    PAPERS,
     DateKind,
     DocumentDate,
     DocumentTimes,
@@ -20,7 +22,7 @@ from sourcier.services.index.times.document import (
 )
 from sourcier.services.index.times.periods import Period
 
-RULES = 2
+RULES = 3
 """Of these rules: what earlier ones read is read again. Count it up with each change of what is read."""
 HEAD_CHARACTERS_MAX = 2_000
 TAIL_CHARACTERS_MAX = 600
@@ -60,9 +62,13 @@ _AMENDS_IN_TITLE = re.compile(
     r"\W?(?:avenant|rider|amendment|additif|addendum|rectificatif|erratum|modificatif)\b"
 )
 _REPLACES = re.compile(
-    r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substituent?|cancels|supersedes|replaces|repeals)\b"
+    r"\b(?:annulent|annule|abrogent|abroge|remplacent|remplace|se substitue(?:nt)?|rapporte(?:nt)?|"
+    r"(?:vient|viennent) en remplacement|en remplacement|(?:prend|prennent) la (?:place|suite)|tient lieu|"
+    r"tiennent lieu|"
+    r"succede(?:nt)?|met(?:tent)? fin|rend(?:ent)? (?:caduc|caduque|sans objet)s?|cancels|supersedes|replaces|repeals|"
+    r"revokes|rescinds|withdraws|takes the place|is issued in place)\b"
     r"(?:\s(?:et|and)\s(?:remplacent|remplace|abroge|annule|replaces|supersedes)\b)?"
-    rf"(?:\s(?:a|aux?)\b)?\s?{_TARGET}"
+    rf"(?:\s(?:a|aux?|of|de|du|d['’])(?!\w))?\s?{_TARGET}"
 )
 _AMENDS = re.compile(
     rf"\b(?:modifient|modifie|modifiant|completent|complete|portant (?:modification|revision) d[eu]s?|amends|amending)"
@@ -73,9 +79,12 @@ _RIDER = re.compile(rf"\b(?:avenant|rider|amendment)\s(?:n ?[°ºo]?\.? ?)?\d{{1
                     rf"(?:a l['’]|au|a la|a|to(?: the)?)\s?{_TARGET}")
 # « La note du 3 mars 2020 est annulée »: what is meant stands before; replaced by a third one is nothing of this one.
 _PASSIVE = re.compile(
-    r"\b(?:est|sont) (?:annule|abroge|remplace|(?P<amends>modifie|complete))e?s?\b"
-    r"(?: et (?:abroge|remplace)e?s?\b)?(?! (?:par|pas)\b(?! (?:la presente|le present|les presentes|les dispositions|"
-    r"ce qui suit)))"
+    r"\b(?:(?:est|sont) (?:annule|abroge|remplace|rapporte|retire|(?P<amends>modifie|complete))e?s?\b"
+    r"(?: et (?:abroge|remplace)e?s?\b)?|(?:est|sont)(?: desormais)? (?:caducs?|caduques?|sans objet)\b|"
+    r"(?:ne |n['’])(?:s['’]applique(?:nt)?|est|sont)(?: plus)(?: (?:applicables?|en vigueur|valables?))?\b|"
+    r"(?:cesse|cessent) de s['’]appliquer\b|(?:is|are) (?:hereby )?(?:cancelled|repealed|superseded|revoked|rescinded|"
+    r"withdrawn|replaced)\b|(?:lapses?|no longer appl(?:y|ies)|ceases? to apply|(?:is|are) no longer in force)\b)"
+    r"(?! (?:par|pas|by)\b(?! (?:la presente|le present|les presentes|les dispositions|ce qui suit|this|the present)))"
 )
 _NOT = re.compile(r"(?:pas|plus|point|par|en rien|aucun)\b")
 _PREVIOUS = re.compile(r"\b(?:preceden|anterieu|previous|earlier|prior)")
@@ -92,6 +101,12 @@ _PAPERS = re.compile(
     r"handbook|manual|bail|baux|marche|statuts|devis|lease|contract|licen[cs]e|celle|celui|ceux|celles)"
 )
 _WORD = re.compile(r"[^\W\d_]{1,5}\d\w*|[^\W\d_]+")
+_NUMBERED = re.compile(
+    r"\b(?P<kind>note|circulaire|instruction|decision|deliberation|arrete|memo|circular|notice|directive|consigne|"
+    r"procedure|message)s?\b(?: (?:de|d'|of) [a-z]{1,14}| [a-z]{1,14}ale?| interne)? ?"
+    r"(?:(?:n ?[°ºo]\.? ?|numero |no\.? ?)(?P<number>\d{1,4}(?:[-/]\d{1,4})?)|(?P<bare>\d{1,3}))(?![\w%°])"
+)
+"""What numbers a paper: « note n° 3 », "memo 14"."""
 
 
 _Named = tuple[tuple[int, int], Relation]
@@ -129,6 +144,8 @@ def times_of(
     heading, opening = _Text.of(title), _Text.of(head[:HEAD_CHARACTERS_MAX])
     spoken = f"{title}\n{name}\n{opening.text[:OPENING_CHARACTERS_MAX]}"
     named = list(_relations(heading)), list(_relations(opening))
+    if not any(named):
+        named = _rider_of_title(title), []
     found = (*_of_metadata(metadata or {}), *_of_title(title, named[0]), *_of_text(opening, named[1]), *_of_end(tail),
              *_of_name(name), *_of_a_line(opening))
     dates: dict[DateKind, DocumentDate] = {}
@@ -141,6 +158,15 @@ def times_of(
     )
 
 
+def _rider_of_title(title: str) -> list[_Named]:
+    """Return what a rider is one to where only words that both titles share tell it: « Avenant, salle Prévert »."""
+    folded = fold_in_place(title)
+    words = family_of(title) - PAPERS
+    if not _AMENDS_IN_TITLE.match(folded) or len(words) < 2:
+        return []
+    return [((0, 0), Relation(words, (), (), False, RelationKind.RIDER, "", title[:WORDS_CHARACTERS_MAX]))]
+
+
 def date_outside_text(*, title: str, name: str, metadata: Mapping[str, object]) -> Period | None:
     """Return a document's date as its metadata, title or name tells it: for lists, which do without the texts."""
     return times_of(title=title, name=name, head="", metadata=metadata).period
@@ -150,7 +176,10 @@ def family_of(title: str) -> frozenset[str]:
     """Return the words by which documents of one kind are told: a title's, without dates, numbers and versions."""
     plain = without_dates(_VERSION.sub(" ", fold_in_place(title)))
     words = (fold(word) for word in _WORD.findall(plain))
-    return frozenset(word for word in words if len(word) >= 2 and word not in CARRYING_NOTHING)
+    return frozenset((
+        *(word for word in words if len(word) >= 2 and word not in CARRYING_NOTHING),
+        *(f"{NUMBER_MARK}{match['kind']} {match['number'] or match['bare']}" for match in _NUMBERED.finditer(plain)),
+    ))
 
 
 def _of_metadata(metadata: Mapping[str, object]) -> Iterator[DocumentDate]:

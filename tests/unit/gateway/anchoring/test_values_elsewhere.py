@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sourcier.services.gateway.figures.anchoring import Anchors
+from sourcier.services.gateway.anchoring.anchors import Anchors
 from sourcier.services.gateway.figures.rows import Rows
 
 TODAY = date(2026, 11, 28)
