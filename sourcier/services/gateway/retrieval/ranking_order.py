@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from sourcier.services.gateway.events import RankedPassage
@@ -28,8 +29,24 @@ TITLE_WORD_LETTERS_MIN = 3
 TITLES_KEPT = 5_000
 """Titles whose words are remembered, a few megabytes."""
 
-_Words = tuple[tuple[str, ...], ...]
-"""The stems of each word that carries meaning."""
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a title or a question that carry meaning."""
+
+    each: tuple[frozenset[str], ...]
+    """The stems of each word."""
+    all: frozenset[str]
+    """The stems of all."""
+
+    @classmethod
+    def of(cls, text: str) -> _Words:
+        words = tuple(map(frozenset, analyse_subject(text)))
+        return cls(words, frozenset[str]().union(*words))
+
+    def share_in(self, other: _Words) -> float:
+        """Return the share of the words that the other has, too."""
+        return sum(not other.all.isdisjoint(stems) for stems in self.each) / len(self.each)
 
 
 def ordered(
@@ -65,10 +82,10 @@ def title_shares(titles: Sequence[str], asked: Sequence[str], *, weight: float =
 
     A title without any word, such as a scanner's number, tells nothing for or against: it gets what the best one gets.
     """
-    questions = [analyse_subject(each) for each in asked] if weight > 0 else []
+    questions = [_Words.of(each) for each in asked] if weight > 0 else []
     known = {
-        title: max((_in_common(words, each) for each in questions), default=0.0) if (words := _title_words(title))
-        else None
+        title: None if (words := _title_words(title)) is None
+        else max((_in_common(words, each) for each in questions), default=0.0)
         for title in dict.fromkeys(titles)
     }
     best = max((each for each in known.values() if each is not None), default=0.0)
@@ -78,23 +95,16 @@ def title_shares(titles: Sequence[str], asked: Sequence[str], *, weight: float =
 
 
 @lru_cache(maxsize=TITLES_KEPT)
-def _title_words(title: str) -> _Words:
-    """Return the words of a title; nothing where it has numbers and codes alone."""
+def _title_words(title: str) -> _Words | None:
+    """Return the words of a title; None where it has numbers and codes alone."""
     words = (word for word in split_words(title) if word not in FUNCTION_WORDS)
-    return analyse_subject(title) if any(
-        word.isalpha() and len(word) >= TITLE_WORD_LETTERS_MIN for word in words
-    ) else ()
+    tells = any(word.isalpha() and len(word) >= TITLE_WORD_LETTERS_MIN for word in words)
+    return _Words.of(title) if tells else None
 
 
 def _in_common(title: _Words, question: _Words) -> float:
     """Return the words that both have as a share of both (Dice), 0 to 1."""
-    if not title or not question:
+    if title.all.isdisjoint(question.all):
         return 0.0
-    of_title = sum(not _stems(question).isdisjoint(word) for word in title) / len(title)
-    of_question = sum(not _stems(title).isdisjoint(word) for word in question) / len(question)
-    return 2 * of_title * of_question / (of_title + of_question) if of_title and of_question else 0.0
-
-
-@lru_cache(maxsize=TITLES_KEPT)
-def _stems(words: _Words) -> frozenset[str]:
-    return frozenset(stem for word in words for stem in word)
+    of_title, of_question = title.share_in(question), question.share_in(title)
+    return 2 * of_title * of_question / (of_title + of_question)

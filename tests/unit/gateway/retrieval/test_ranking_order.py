@@ -16,7 +16,6 @@ from sourcier.services.gateway.retrieval.ranking_order import (
 from sourcier.services.index.search.search import SearchResult
 from tests.unit.gateway.fix_gateway_domain import result
 
-
 QUESTION = "Quel est le préavis ?"
 
 
