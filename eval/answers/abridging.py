@@ -56,7 +56,8 @@ async def _readings(
     for group, asking in rows:
         searched = await asker.ask(asking.question, collection=collection)
         results = searched.results[:CANDIDATES]
-        ranked = ordered(results, {each.passage.chunk_id: searched.scores[each.passage.chunk_id] for each in results})
+        scores = {each.passage.chunk_id: searched.scores[each.passage.chunk_id] for each in results}
+        ranked = ordered(results, scores, question=asking.question)
         passages = [each.passage for each in ranked[:PASSAGES]]
         holding = [place for place, passage in enumerate(passages) if _holds(asking, passage)]
         if not holding:

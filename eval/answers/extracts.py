@@ -90,7 +90,8 @@ async def _outcomes(asker: OfflineAsker, collection: str, rows: Sequence[tuple[s
 
 def _outcome(group: str, asking: Asking, searched: Asked, *, without: frozenset[str] = frozenset()) -> Outcome:
     results = [each for each in searched.results if each.passage.document_id not in without][:CANDIDATES]
-    ranked = ordered(results, {each.passage.chunk_id: searched.scores[each.passage.chunk_id] for each in results})
+    scores = {each.passage.chunk_id: searched.scores[each.passage.chunk_id] for each in results}
+    ranked = ordered(results, scores, question=asking.question)
     sources = [
         Source(number, each.passage.text, "\n".join((each.passage.title, *each.passage.heading_path)))
         for number, each in enumerate(ranked[:PASSAGES], start=1)

@@ -109,7 +109,9 @@ def off_topic(asked: Asked, *, source: str) -> Situation:
 def _signs(
     asked: Asked, results: Sequence[SearchResult], *, passages: int, frequencies: Mapping[str, int]
 ) -> Signs:
-    ranked: tuple[RankedPassage, ...] = ordered(list(results[:CANDIDATES]), asked.scores)
+    ranked: tuple[RankedPassage, ...] = ordered(
+        list(results[:CANDIDATES]), asked.scores, question=asked.question
+    )
     terms = weigh(question_words(asked.question), passages=passages, frequencies=frequencies)
     return signs_of(asked.question, ranked, terms, asked.background, given=GIVEN, passages=passages)
 

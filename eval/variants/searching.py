@@ -21,7 +21,7 @@ from eval.sets.datasets import Dataset
 from eval.variants.variants import DENSE, FULL_TEXT, RERANKED, Settings
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
-from sourcier.services.gateway.retrieval.ranking_order import lexical_shares
+from sourcier.services.gateway.retrieval.ranking_order import asked_in, lexical_shares, title_shares
 from sourcier.services.gateway.retrieval.retriever import CANDIDATES_MAX
 from sourcier.services.index.acronyms.asking import Expansion, with_long_forms
 from sourcier.services.index.identifiers.terms import passage_terms
@@ -160,7 +160,8 @@ class SetSearch:
         by_words = {**holding.scores, **lexical}
         results = [
             SearchResult(passage=held.passages[int(each)], score=score, similarity=dense.get(each),
-                         lexical_score=by_words.get(each), standing=holding.of(each))
+                         lexical_score=by_words.get(each), standing=holding.of(each),
+                         expansions=tuple(asked.expansions[number]), respellings=tuple(asked.respellings[number]))
             for each, score in scores.items()
         ]
         if settings.mode != RERANKED:
@@ -178,6 +179,10 @@ class SetSearch:
             [each.lexical_score or 0.0 for each in results], weight=reranking.lexical_weight,
             power=reranking.lexical_power,
         )
+        titles = title_shares(
+            [each.passage.title for each in results],
+            asked_in(self.dataset.questions[number].text, results[0]) if results else (), weight=settings.title_share,
+        )
         best = max((each.score for each in results), default=0.0) or 1.0
         least = min((each.similarity for each in results if each.similarity is not None), default=0.0)
         ranked = [
@@ -185,8 +190,9 @@ class SetSearch:
                 each, interaction[int(each.passage.chunk_id)],
                 share + settings.fused_share * each.score / best
                 + settings.dense_share * (least if each.similarity is None else each.similarity),
+                title,
             )
-            for each, share in zip(results, shares, strict=True)
+            for each, share, title in zip(results, shares, titles, strict=True)
         ]
         return sorted(ranked, key=lambda each: each.order, reverse=True)
 

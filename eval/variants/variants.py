@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.retrieval.encoding import WHOLE, Variant
 from eval.retrieval.offline import Fusion, Reranking
-from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT
+from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, TITLE_WEIGHT
 from sourcier.services.gateway.retrieval.retriever import CANDIDATE_HEADS
 from sourcier.services.index.search.fusion import RANK_CONSTANT
 from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
@@ -38,6 +38,8 @@ class Settings:
     share: float = LEXICAL_WEIGHT
     """What the best full-text score adds to late interaction."""
     power: float = LEXICAL_POWER
+    title_share: float = TITLE_WEIGHT
+    """What a title that the question names adds to late interaction."""
     fused_share: float = 0.0
     """What the best of the fusion adds to late interaction, and the others as a share of it."""
     dense_share: float = 0.0
@@ -87,6 +89,9 @@ NAMED: Mapping[str, Settings] = {
     "50 candidates": Settings(candidates=50),
     "without full text's share": Settings(share=0.0),
     "twice full text's share": Settings(share=2 * LEXICAL_WEIGHT),
+    "without the title's share": Settings(title_share=0.0),
+    "half the title's share": Settings(title_share=TITLE_WEIGHT / 2),
+    "twice the title's share": Settings(title_share=2 * TITLE_WEIGHT),
     "without identifiers": Settings(identifiers=False),
     "without acronyms": Settings(acronyms=False),
     "without slips": Settings(slips=False),

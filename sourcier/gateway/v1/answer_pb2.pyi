@@ -1282,6 +1282,7 @@ class Explanation(_message.Message):
     SENTENCES_FIELD_NUMBER: _builtins.int
     ACRONYMS_FIELD_NUMBER: _builtins.int
     SPELLINGS_FIELD_NUMBER: _builtins.int
+    TITLE_SHARE_FIELD_NUMBER: _builtins.int
     dense_place: _builtins.int
     """Its place by the vectors, from 1; 0 where it is not among those looked at."""
     lexical_place: _builtins.int
@@ -1291,7 +1292,7 @@ class Explanation(_message.Message):
     merged_place: _builtins.int
     """Its place when these lists were merged, from 1; 0 for an FAQ entry."""
     reranked_place: _builtins.int
-    """Its place by the re-ranker's score and the share of full text alone, from 1; 0 where nothing was re-ranked."""
+    """Its place by the re-ranker's score and the shares of full text and title alone, from 1; 0 where nothing was re-ranked."""
     lexical_share: _builtins.float
     """What its full-text score added to the re-ranker's."""
     identifier_place: Global___IdentifierPlace.ValueType
@@ -1300,6 +1301,8 @@ class Explanation(_message.Message):
     """How much its score is below that of the passage in front of it, where both hold the same identifiers; 0 for the
     first, and where the order is not the score's.
     """
+    title_share: _builtins.float
+    """What the words that the document's title has in common with the question added to the re-ranker's score."""
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The question's words that it holds, in some form, function words left out."""
@@ -1341,10 +1344,11 @@ class Explanation(_message.Message):
         sentences: _abc.Iterable[_builtins.str] | None = ...,
         acronyms: _abc.Iterable[Global___AcronymMeaning] | None = ...,
         spellings: _abc.Iterable[Global___OtherSpelling] | None = ...,
+        title_share: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "title_share", b"title_share", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -23,6 +23,8 @@ class RankedPassage:
     """The re-ranker's score; None where it did not run."""
     lexical_share: float = 0.0
     """What the passage's full-text score adds to the re-ranker's."""
+    title_share: float = 0.0
+    """What the words that its title has in common with the question add to the re-ranker's score."""
     by_late_interaction: bool = True
     """Whether late interaction re-ranked, on whose scores thresholds and weights were set: a cross-encoder's have a
     scale of their own."""
@@ -46,7 +48,9 @@ class RankedPassage:
     @property
     def score(self) -> float:
         """The value the passage was ranked by: that of the last stage that ran."""
-        return self.found.score if self.rerank_score is None else self.rerank_score + self.lexical_share
+        if self.rerank_score is None:
+            return self.found.score
+        return self.rerank_score + self.lexical_share + self.title_share
 
     @property
     def order(self) -> tuple[tuple[int, int], float]:

@@ -17,6 +17,7 @@ from sourcier.services.gateway.evidence.reading.verdicts import CONTRADICTED_MIN
 from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language
 from sourcier.services.gateway.modes import ToolLimits
 from sourcier.services.gateway.retrieval.narrowing import Closeness
+from sourcier.services.gateway.retrieval.ranking_order import TITLE_WEIGHT
 from sourcier.services.gateway.validated.direct_answers import FaqSources
 
 
@@ -64,6 +65,9 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     ranking: Literal["auto", "service"] = "auto"
     """Who re-ranks: `auto` is the gateway itself, by late interaction, unless the rerank service has a cross-encoder;
     `service` always asks the rerank service, so that re-ranking scales apart."""
+    title_weight: float = Field(default=TITLE_WEIGHT, ge=0, le=1)
+    """What a document's title that the question names adds to the re-ranking score of its passages, at most; 0 for
+    nothing. docs/measured/retrieval.md has what it finds."""
     result_threshold: float = Field(default=0.0, ge=-1, le=1)
     """Passages of a lower cosine similarity are left out of results (R1)."""
     answerability_threshold: float = Field(default=0.25, ge=0, le=1)

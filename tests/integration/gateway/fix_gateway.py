@@ -512,7 +512,7 @@ async def gateway(
             retriever = Retriever(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
-                closeness=configured.closeness,
+                closeness=configured.closeness, title_weight=configured.title_weight,
             )
             direct = DirectAnswers(
                 database, peers, similarity_min=configured.direct_similarity,

@@ -27,7 +27,7 @@ from sourcier.services.gateway.retrieval.neighbours import with_neighbours
 from sourcier.services.gateway.retrieval.query import Candidates, Found, Mode, Query
 from sourcier.services.gateway.retrieval.question_notes import also_searched, not_found
 from sourcier.services.gateway.retrieval.question_vector import ComingEmbedding, embedded_text
-from sourcier.services.gateway.retrieval.ranking_order import ordered
+from sourcier.services.gateway.retrieval.ranking_order import TITLE_WEIGHT, ordered
 from sourcier.services.gateway.retrieval.validated_sources import kept_with, read_validated
 from sourcier.services.gateway.stopwatch import Stopwatch
 from sourcier.services.index.documents.holding_words import documents_holding
@@ -62,12 +62,14 @@ class Retriever:
     def __init__(
         self, database: Database, peers: Peers, *, result_threshold: float, search_seconds_max: float,
         closeness: Closeness = Closeness(),  # noqa: B008 — frozen
+        title_weight: float = TITLE_WEIGHT,
     ) -> None:
         self._database = database
         self._peers = peers
         self._result_threshold = result_threshold
         self._search_seconds_max = search_seconds_max
         self._closeness = closeness
+        self._title_weight = title_weight
 
     def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
         """Return what a question is embedded by, before it is known for sure where it is searched for."""
@@ -361,7 +363,10 @@ class Retriever:
             logger.warning("re-ranking failed, the search's order stands: %s", error)
             degradation = Degradation("rerank", f"{error.message}; the order is the search's")
             return tuple(RankedPassage(result) for result in results), degradation
-        return ordered(results, scores, by_late_interaction=self._peers.ranker == LATE_INTERACTION), None
+        return ordered(
+            results, scores, question=query.question, by_late_interaction=self._peers.ranker == LATE_INTERACTION,
+            title_weight=self._title_weight,
+        ), None
 
 
 def _depth(query: Query) -> int:

@@ -67,22 +67,30 @@ class NamedDocument:
 async def find_named(
     connection: Connection, *, tenant: str, name: str, collections: Sequence[str]
 ) -> NamedDocument | None:
-    """Return the document of this id, source, file name or title, whatever the case; one of `collections` first."""
+    """Return the document of this id, source, file name (with its ending or without) or title, whatever the case.
+
+    One of `collections` comes first, and one whose name is exactly that.
+    """
     values = {"tenant": tenant, "name": name, "id": name if is_id(name) else None, "collections": list(collections)}
     async with connection.cursor(row_factory=class_row(NamedDocument)) as cursor:
         await cursor.execute(SELECT_NAMED, values)
         return await cursor.fetchone()
 
 
-SELECT_NAMED = """
+SELECT_NAMED = r"""
 select document.document_id, document.title, document.source, document.filename, collection.name as collection,
        document.current_version is not null as is_indexed
 from documents as document
 join collections as collection using (collection_id)
 where document.tenant = %(tenant)s and collection.tenant = %(tenant)s
   and (document.document_id = %(id)s or document.source = %(name)s
-       or lower(%(name)s) in (lower(document.title), lower(document.filename), lower(document.source)))
+       or lower(%(name)s) in (
+           lower(document.title), lower(document.filename), lower(document.source),
+           lower(regexp_replace(document.filename, '\.[^.]*$', ''))
+       ))
 order by collection.name = any(%(collections)s) desc, document.current_version is not null desc,
-         document.source = %(name)s desc, document.document_id
+         document.source = %(name)s desc,
+         lower(%(name)s) in (lower(document.title), lower(document.filename), lower(document.source)) desc,
+         document.document_id
 limit 1
 """

@@ -67,11 +67,12 @@ def analyse_question(text: str) -> tuple[str, ...]:
 
 def analyse_subject(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the stems of each word of a subject that carries meaning: a passage that has the word has one of them."""
-    found = (
-        tuple(dict.fromkeys(fold(_stem(form, each)) for each in LANGUAGES for form in (word, fold(word))))
-        for word in split_words(text) if word not in FUNCTION_WORDS
-    )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(_subject_stems(word) for word in split_words(text) if word not in FUNCTION_WORDS))
+
+
+@lru_cache(maxsize=20_000)
+def _subject_stems(word: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(fold(_stem(form, each)) for each in LANGUAGES for form in (word, fold(word))))
 
 
 @lru_cache(maxsize=WORDS_MAX)

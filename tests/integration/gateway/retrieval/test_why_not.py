@@ -32,7 +32,7 @@ async def test_a_document_that_is_there_behind_repeated_or_in_no_list(handbook: 
     await writer.index("jours.md", ["Les jours fériés sont chômés, une semaine sur deux."], title="Jours fériés")
     async with gateway(handbook, Scenario()) as served:
         # Two that say the same: one of them is not the first.
-        both = [await asked(served, name, suppress_duplicates=False) for name in ("COPIE.md", "double.md")]
+        both = [await asked(served, name, suppress_duplicates=False) for name in ("COPIE.md", "Double")]
         behind = await asked(served, "jours.md", limit=1)
         absent = await asked(served, "expenses.md")
         these = answer_pb2.SearchFilter(document_ids=[each.document_id for each in alike])

@@ -35,6 +35,18 @@ def test_it_reads_as_the_parsing_process_does(text: str, tmp_path: Path) -> None
     assert document.text
 
 
+@pytest.mark.parametrize(("text", "title"), [
+    ("De : a@b.fr\nÀ : c@d.fr\nObjet : panne de chaudière\nDate : 3 mars\n\nBonjour", "panne de chaudière"),
+    ("Subject: Leave in August\nFrom: a@b.fr\n\nHello", "Leave in August"),
+    ("De : a@b.fr\n\nBonjour\nObjet : rien", "relance"),
+    ("De la cave au grenier\n\nUne visite", "De la cave au grenier"),
+])
+def test_a_mail_saved_as_text_is_called_by_its_subject(text: str, title: str) -> None:
+    document = light(text.encode(), "relance.txt")
+    assert document is not None
+    assert document.named(title="", filename="relance.txt").title == title
+
+
 def test_items_are_blocks_of_their_own() -> None:
     document = light(b"Il est interdit :\n- de fumer\n  dans les caves ;\n  - ni ailleurs ;\n- courir.\nMerci.\n")
     assert document is not None

@@ -339,7 +339,9 @@ class _Research:
             return None, degradations
         known = {each.passage.chunk_id for each in self._own.looked_at}
         further = [
-            replace(each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0)
+            replace(
+                each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0, title_share=0.0
+            )
             for each in judged if each.passage.chunk_id not in known
         ]
         ranked = sorted((*self._own.looked_at, *further), key=lambda each: each.order, reverse=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from sourcier.services.chassis.cleaning import clean, is_plain
@@ -27,6 +28,9 @@ TEXT = "text"
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _TITLE_CHARACTERS_MAX = 120
+_HEADER = re.compile(r"(De|From|À|To|Cc|Objet|Subject|Date|Envoyé|Sent)\s?:\s", re.I)
+_SUBJECTS = frozenset({"objet", "subject"})
+_HEADERS_MAX = 12
 _ITEM = re.compile(r"([ \t]*+)(?:[-*•◦▪]|\d{1,3}[.)]|[a-z]\))[ \t]++\S")
 # What `formats` looks into however a file is named: pages, XML, RTF, PostScript; a PDF's mark stands near the start.
 _OTHERS = ("<", "{\\rtf", "%!PS")
@@ -106,9 +110,23 @@ def _add_items(builder: DocumentBuilder, paragraph: str) -> None:
 
 
 def _title_line(text: str) -> str:
-    """Return the first line where it stands like a title: short, and not a sentence."""
-    first = clean(text[:4000]).strip().partition("\n")[0].strip()
+    """Return the first line where it stands like a title: short, and not a sentence; of a letter its subject."""
+    lines = clean(text[:4000]).strip().split("\n")
+    first = lines[0].strip()
+    if _HEADER.match(first):
+        first = _subject(lines)
     return first if len(first) <= _TITLE_CHARACTERS_MAX and not first.endswith((".", ",", ";", ":")) else ""
+
+
+def _subject(lines: Sequence[str]) -> str:
+    """Return the subject among the lines that a mail saved as text begins with; who wrote it is nobody's title."""
+    for line in lines[:_HEADERS_MAX]:
+        header = _HEADER.match(line.strip())
+        if header is None:
+            break
+        if header[1].lower() in _SUBJECTS:
+            return line.strip()[header.end():].strip()
+    return ""
 
 
 def suffix_of(filename: str) -> str:
