@@ -25,7 +25,7 @@ GROUPS_MAX = 1_000
 VERIFIED_MAX = 10_000
 """Tokens that are remembered as right, by their hash: until they end, or the issuer's keys change."""
 TYPES = frozenset({"jwt", "application/jwt", "at+jwt", "application/at+jwt"})
-"""What a header may call the token (RFC 8725, 3.11): a provider signs others with the same keys, such as logout tokens."""
+"""What a header may call the token (RFC 8725, 3.11): a provider signs others, as of signing out, with the same keys."""
 END_OF_TIME = 253_402_300_799.0
 """The last second that dates can tell."""
 NO_ROLE = "none"
