@@ -181,7 +181,8 @@ async def open_server(settings: GatewaySettings, keys: ApiKeys, database: Databa
     gate = await make_gate(settings, keys, listen=settings.listen)
     with audit_log(settings, gate):
         async with Server(
-            listen=settings.listen, grace_seconds=settings.grace_seconds, gate=gate, tls=tls_files(settings),
+            listen=settings.listen, health_listen=settings.health_listen,
+            grace_seconds=settings.grace_seconds, gate=gate, tls=tls_files(settings),
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
         ) as server:
             server.add(access_pb2_grpc.add_AccessServiceServicer_to_server,
