@@ -108,7 +108,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         retriever = Retriever(
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
-            closeness=settings.closeness,
+            closeness=settings.closeness, places=settings.search_places,
         )
         backgrounds = Backgrounds(peers)
         dialogue = _dialogue(settings, database, peers, retriever, backgrounds)

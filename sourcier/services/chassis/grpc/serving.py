@@ -31,9 +31,8 @@ from sourcier.services.chassis.errors import (
 )
 from sourcier.services.chassis.grpc.admission import EndedCall, Gate, InnerGate, metadata_value
 from sourcier.services.chassis.grpc.callers import TENANT_KEY, check_rights_keys, named_tenant, tenant_of
-from sourcier.services.chassis.grpc.draining import drain
 from sourcier.services.chassis.grpc.health_port import HealthPort
-from sourcier.services.chassis.grpc.hearing import Heard
+from sourcier.services.chassis.grpc.hearing import Heard, drain
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
 from sourcier.services.chassis.grpc.statuses import aborted_with, error_status, note_call

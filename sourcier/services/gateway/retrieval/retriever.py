@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from prometheus_client import Gauge
+
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
+from sourcier.services.chassis.fair_turns import FairPlaces
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION
@@ -45,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+searches_waiting = Gauge("sourcier_searches_waiting", "Searches that wait for their tenant's turn.")
+
 CANDIDATE_HEADS = 3
 """First places of dense and of full-text search that are re-ranked in any case (docs/measured/history/quality.md has
 what it brings)."""
@@ -62,7 +67,10 @@ class Retriever:
     def __init__(
         self, database: Database, peers: Peers, *, result_threshold: float, search_seconds_max: float,
         closeness: Closeness = Closeness(),  # noqa: B008 — frozen
+        places: FairPlaces | None = None,
     ) -> None:
+        """Take how many search at once, in turns by tenant; None lets everybody."""
+        self._places = places
         self._database = database
         self._peers = peers
         self._result_threshold = result_threshold
@@ -89,6 +97,7 @@ class Retriever:
         searched, stopwatch = stopwatch is None, stopwatch or Stopwatch()
         async with AsyncExitStack() as opened:
             opened.enter_context(gen_ai.retrieval(collections=query.collections, question=query.question))
+            await opened.enter_async_context(self._turn(query, stopwatch=stopwatch, deadline=deadline))
             if coming is None:
                 coming = await opened.enter_async_context(self.embedding_of(query, deadline=deadline))
             categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
@@ -113,6 +122,22 @@ class Retriever:
         return replace(
             found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
         )
+
+    @asynccontextmanager
+    async def _turn(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> AsyncIterator[None]:
+        """Hold a place among the searches at work, once it is the tenant's turn."""
+        if self._places is None:
+            yield
+            return
+        with searches_waiting.track_inprogress(), stopwatch.measure("search"):
+            await self._places.take(
+                tenant=query.tenant, cost=1, late="so many search that this one's turn did not come in time",
+                deadline=asyncio.get_running_loop().time() + deadline.remaining(self._search_seconds_max),
+            )
+        try:
+            yield
+        finally:
+            self._places.give_back()
 
     async def times(
         self, document_ids: Sequence[str], *, tenant: str, deadline: Deadline
