@@ -102,7 +102,8 @@ class Server:
         options = server_options(places=self._places.size, limits=self._limits)
         self._server = grpc.aio.server(interceptors=[interceptor], options=options)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        self.port = bound(self._server, self._listen, credentials=self._tls and self._tls.server_credentials())
+        credentials = None if self._tls is None else self._tls.server_credentials()
+        self.port = bound(self._server, self._listen, credentials=credentials)
         self._health_port = HealthPort(
             self._health, interceptor, listen=self._health_listen, places=self._places.size, limits=self._limits
         )

@@ -77,6 +77,11 @@ class Retriever:
         self._search_seconds_max = search_seconds_max
         self._closeness = closeness
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether a search would begin at once, and need not wait for its tenant's turn."""
+        return self._places is None or bool(self._places.free and not self._places.waiting)
+
     def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
         """Return what a question is embedded by, before it is known for sure where it is searched for."""
         return ComingEmbedding(
