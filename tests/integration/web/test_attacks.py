@@ -145,6 +145,8 @@ async def test_anothers_model_is_answered_as_one_that_is_not_there(site: Web) ->
                 told.append((answer.status_code, answer.text.replace(name, "…").replace(name.split("/")[1], "…")))
         assert told[:2] == told[2:]
         assert told[0][0] == 404
+    removed = await site.connect("CurationService/DeleteAgent", {"name": "Paie"})
+    assert removed.status_code == 200, removed.text
 
 
 @pytest.mark.parametrize("evil", ["rapport\u202efdp.exe", "\u2066rapport\u2069\u200e.pdf", "rapport\u0007\u009b2J.pdf"])
