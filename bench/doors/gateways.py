@@ -31,6 +31,7 @@ class Door:
     answers: Any
     metadata: Metadata
     process: psutil.Process
+    address: str
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def beside(addresses: Mapping[str, str], *, metadata: Metadata = (), **var
     )
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
     door = Door(access_pb2_grpc.AccessServiceStub(channel), answer_pb2_grpc.AnswerServiceStub(channel), metadata,
-                psutil.Process(process.pid))
+                psutil.Process(process.pid), f"127.0.0.1:{port}")
     try:
         await door.access.WhoAmI(
             access_pb2.WhoAmIRequest(), metadata=metadata, timeout=READY_SECONDS, wait_for_ready=True

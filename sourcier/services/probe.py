@@ -23,10 +23,14 @@ ANY_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - an address to r
 
 def main(arguments: list[str]) -> int:
     """Ask at the address that is named, or where the one service of this environment listens."""
-    listens = sorted(value for name, value in os.environ.items()
-                     if name.startswith("SOURCIER_") and name.endswith("_LISTEN")
-                     and not name.endswith(("_METRICS_LISTEN", "_HTTP_LISTEN")))
-    given = arguments or listens
+    listens = {name: value for name, value in sorted(os.environ.items())
+               if name.startswith("SOURCIER_") and name.endswith("_LISTEN")
+               and not name.endswith(("_METRICS_LISTEN", "_HTTP_LISTEN"))}
+    # A port of its own for health asks for no certificate.
+    in_clear = [value for name, value in listens.items() if name.endswith("_HEALTH_LISTEN") and value]
+    given = arguments or in_clear or [
+        value for name, value in listens.items() if not name.endswith("_HEALTH_LISTEN")
+    ]
     if len(given) != 1:
         sys.stderr.write("error: name the address of one service, as sourcier-service probe 127.0.0.1:50051\n")
         return EXIT_USAGE
@@ -38,7 +42,7 @@ def main(arguments: list[str]) -> int:
     host = ANY_HOST.get(host, host)
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        opened = _channel(target)
+        opened = grpc.insecure_channel(target) if given is in_clear else _channel(target)
     except OSError as error:
         sys.stderr.write(f"error: {target}: a certificate cannot be read: {error}\n")
         return EXIT_NOT_SERVING

@@ -43,6 +43,12 @@ class Rendered:
         return found | {entry["name"]: str(entry.get("value", "")) for entry in container.get("env", [])}
 
 
+def health_port(settings: dict[str, str]) -> int:
+    """Return the port at which a container tells its health without TLS; 0 where there is none."""
+    listens = [value for key, value in settings.items() if key.endswith("_HEALTH_LISTEN")]
+    return int(listens[0].rpartition(":")[2]) if listens else 0
+
+
 def window(probe: Manifest) -> int:
     """Return how long a probe may fail."""
     return int(probe.get("periodSeconds", 10)) * int(probe.get("failureThreshold", 3))

@@ -13,6 +13,7 @@ from sourcier.services.chassis.environment import declared_variables
 from sourcier.services.chassis.queue.durables import durables, figures
 from tests.deploy.objects import (
     Rendered,
+    health_port,
     least_replicas,
     mounted_secrets,
     named_peers,
@@ -31,6 +32,7 @@ STARTUP_SECONDS_MIN = 900
 """Loading a language model takes up to a quarter of an hour."""
 INTERNAL = frozenset({"gateway", "ingest", "embed", "rerank", "generate"})
 """Services that show each other the token of the installation."""
+TLS_FILES = frozenset(f"SOURCIER_INTERNAL_TLS_{part}" for part in ("CERTIFICATE", "KEY", "CA"))
 STAGES = frozenset({"accept", "collect", "parse", "ocr", "speech", "chunk", "index", "enrich"})
 SPARE_SECONDS = 5
 """Between the end of the grace and the kill."""
@@ -95,6 +97,8 @@ def probes_are_patient(rendered: Rendered) -> Iterator[str]:
             probe = container.get(kind)
             if probe is None or probe.get("grpc", {}).get("port") not in ports:
                 yield f"{name} has no {kind} by gRPC on a port of its own"
+            elif probe["grpc"]["port"] != health_port(rendered.settings(container)):
+                yield f"{name} is asked for its health by {kind} where it may want a certificate"
             elif kind == "livenessProbe" and window(probe) < LIVENESS_SECONDS_MIN:
                 yield f"{name} is killed after {window(probe)} s of silence; a busy model is silent longer"
             elif kind == "startupProbe" and window(probe) < STARTUP_SECONDS_MIN:
@@ -151,12 +155,14 @@ def every_port_is_accounted_for(rendered: Rendered) -> Iterator[str]:
             yield f"{name} listens on {sorted(listens)}, and declares {sorted(named.values())}"
         served = {port["targetPort"] for service in selecting(rendered, "Service", pod)
                   for port in service["spec"]["ports"]}
-        if served != set(named):
-            yield f"{name} has ports {sorted(named)}, its Service {sorted(served)}"
+        # What is told in the clear is told to the kubelet alone, which no policy keeps away from its own pods.
+        public = {port for port, number in named.items() if number != health_port(rendered.settings(container))}
+        if served != public:
+            yield f"{name} has ports {sorted(public)}, its Service {sorted(served)}"
         let_in = {port["port"] for policy in selecting(rendered, "NetworkPolicy", pod)
                   for way in policy["spec"]["ingress"] for port in way["ports"]}
-        if rendered.of("NetworkPolicy") and not let_in <= set(named):
-            yield f"{name} lets in {sorted(let_in)}, and has ports {sorted(named)}"
+        if rendered.of("NetworkPolicy") and not let_in <= public:
+            yield f"{name} lets in {sorted(let_in)}, and has ports {sorted(public)}"
 
 
 @rule
@@ -201,7 +207,8 @@ def secrets_come_as_files(rendered: Rendered) -> Iterator[str]:
         for variable in sorted(secret & rendered.settings(container).keys()):
             yield f"{name} is given the secret {variable} in the open"
         used = {value for key, value in rendered.settings(container).items()
-                if key.endswith("_FILE") and key.removesuffix("_FILE") in secret | {"SOURCIER_NATS_CREDENTIALS"}}
+                if (key.endswith("_FILE") and key.removesuffix("_FILE") in secret | {"SOURCIER_NATS_CREDENTIALS"})
+                or key in TLS_FILES}
         mounted = set(mounted_secrets(container, pod))
         for path in sorted(used - mounted):
             yield f"{name} reads {path}, and nothing is mounted there"
@@ -225,6 +232,43 @@ def services_know_one_another(rendered: Rendered) -> Iterator[str]:
         [service] = container["args"]
         if service in INTERNAL and "SOURCIER_INTERNAL_TOKEN_FILE" not in rendered.settings(container):
             yield f"{name} has no token of the installation"
+
+
+@rule
+def certificates_fit(rendered: Rendered) -> Iterator[str]:
+    """Where services speak TLS, all do; each is called by a name of its certificate, and lets in whoever calls it."""
+    inner = {name.partition("/")[0]: (container, pod) for name, container, pod in rendered.containers(start=False)
+             if container["args"][0] in INTERNAL}
+    speaking = {name for name, (container, _) in inner.items() if rendered.settings(container).keys() >= TLS_FILES}
+    if not speaking:
+        return
+    for name in sorted(inner.keys() - speaking):
+        yield f"{name} has no certificate, and the others speak with nobody without one"
+    held = {each["spec"]["secretName"]: each["spec"] for each in rendered.of("Certificate")}
+    names: dict[str, set[str]] = {}
+    for name in sorted(speaking):
+        _, pod = inner[name]
+        [secret] = [volume["secret"]["secretName"] for volume in pod["volumes"] if volume["name"] == "tls"]
+        made = held.get(secret)
+        if made is None:
+            yield f"{name} mounts {secret}, which no Certificate makes"
+            continue
+        names[name] = set(made["dnsNames"])
+        if name not in names[name]:
+            yield f"{name} is called by that name, and its certificate has {sorted(names[name])}"
+        if not {"server auth", "client auth"} <= set(made["usages"]):
+            yield f"the certificate of {name} is not for both ends of a connection"
+    pods = {pod["metadata"]["labels"]["app.kubernetes.io/component"]: pod for _, pod in rendered.pods()}
+    by_component = {pod["metadata"]["labels"]["app.kubernetes.io/component"]: name for name, pod in rendered.pods()}
+    for component, pod in pods.items():
+        for policy in selecting(rendered, "NetworkPolicy", pod):
+            for way in policy["spec"]["egress"]:
+                for called in named_peers(way.get("to", []), pods):
+                    caller, target = by_component[component], by_component[called]
+                    if {caller, target} <= names.keys():
+                        peers = set(rendered.settings(inner[target][0])["SOURCIER_INTERNAL_TLS_PEERS"].split(","))
+                        if not peers & names[caller]:
+                            yield f"{target} hears {sorted(peers)}, and {caller} calls it"
 
 
 @rule

@@ -99,6 +99,7 @@ def test_a_misspelt_field_is_no_valid_manifest() -> None:
     ("access.issuer=https://id.example.org", "audience"), ("access.issuer=http://id.example.org", "issuer"),
     ("publicUrl=rag.example.org", "publicUrl"),
     ("secrets.keys.SOURCIER_POSTGRES_URL=", "SOURCIER_POSTGRES_URL"), ("secrets.keys.SOURCIER_PASSWORD=a", "PASSWORD"),
+    ("internalTls.issuer.kind=Isuer", "kind"), ("internalTls.duration=90d", "duration"),
     ("workloads.embed.resources.limits.memory=lots", "memory"), ("networkPolicy.nats.port=0", "port"),
 ])
 def test_a_bad_value_is_refused_by_its_name(arguments: str, says: str) -> None:

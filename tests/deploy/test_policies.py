@@ -33,6 +33,8 @@ def test_a_rendering_keeps_every_rule(name: str) -> None:
     ("--set", "workloads.generate.image=generate,secrets.keys.SOURCIER_GENERATE_OPENAI_KEY=openai-key"),
     ("--set", "models.source=image,models.image=registry.example.org/models:1"),
     ("--set", "traces.url=https://traces.example.org:4318/otlp,secrets.keys.SOURCIER_TRACES_HEADERS=traces-headers"),
+    ("--set", "internalTls.enabled=true,workloads.ingest-enrich.enabled=true"),
+    ("--set", "internalTls.enabled=true,internalTls.issuer.kind=ClusterIssuer,internalTls.issuer.name=office"),
 ], ids=lambda arguments: str(arguments[1])[:40])
 def test_other_values_keep_every_rule(arguments: tuple[str, ...]) -> None:
     found = Rendered(rendered(*arguments))
@@ -95,6 +97,7 @@ BROKEN: list[tuple[str, Change]] = [
     ("probes_are_patient", lambda made: container(made)["livenessProbe"].update(periodSeconds=5, failureThreshold=3)),
     ("probes_are_patient", lambda made: container(made)["startupProbe"].update(failureThreshold=3)),
     ("probes_are_patient", lambda made: container(made)["livenessProbe"].update(grpc={"port": 1})),
+    ("probes_are_patient", lambda made: container(made)["livenessProbe"].update(grpc={"port": 50051})),
     ("the_grace_is_kept", lambda made: pod(made).update(terminationGracePeriodSeconds=30)),
     ("the_grace_is_kept", lambda made: container(made).pop("lifecycle")),
     ("what_is_replicated_has_a_budget", lambda made: remove(made, "PodDisruptionBudget/sourcier-gateway")),
@@ -102,6 +105,10 @@ BROKEN: list[tuple[str, Change]] = [
     ("every_port_is_accounted_for", lambda made: setting(made, "SOURCIER_GATEWAY_HTTP_LISTEN", "0.0.0.0:8081")),
     ("every_port_is_accounted_for", lambda made: container(made)["ports"].pop()),
     ("every_port_is_accounted_for", lambda made: remove(made, "Service/sourcier-gateway")),
+    ("every_port_is_accounted_for", lambda made: made["Service/sourcier-embed"]["spec"]["ports"].append(
+        {"name": "health", "port": 50052, "targetPort": "health"})),
+    ("every_port_is_accounted_for", lambda made: made["NetworkPolicy/sourcier-embed"]["spec"]["ingress"].append(
+        {"ports": [{"protocol": "TCP", "port": "health"}]})),
     ("every_pod_has_its_policy", lambda made: remove(made, "NetworkPolicy/sourcier-gateway")),
     ("every_pod_has_its_policy",
      lambda made: made["NetworkPolicy/sourcier-gateway"]["spec"]["egress"].append({"to": []})),
@@ -154,6 +161,39 @@ BROKEN: list[tuple[str, Change]] = [
 ]
 
 
+ENCRYPTED: list[tuple[str, Change]] = [
+    ("certificates_fit", lambda made: container(made, "sourcier-rerank").update(env=[])),
+    ("certificates_fit", lambda made: remove(made, "Certificate/sourcier-embed")),
+    ("certificates_fit", lambda made: made["Certificate/sourcier-embed"]["spec"]["dnsNames"].remove("sourcier-embed")),
+    ("certificates_fit", lambda made: made["Certificate/sourcier-gateway"]["spec"].update(usages=["server auth"])),
+    ("certificates_fit",
+     lambda made: made["Certificate/sourcier-gateway"]["spec"]["dnsNames"].remove("sourcier-gateway.sourcier.svc")),
+    ("secrets_come_as_files", lambda made: pod(made, "sourcier-embed").update(volumes=[
+        volume | ({"secret": {"secretName": "s", "items": []}} if volume["name"] == "tls" else {})
+        for volume in pod(made, "sourcier-embed")["volumes"]])),
+]
+"""What is broken of a rendering whose services speak TLS."""
+
+
+@pytest.mark.parametrize(("rule", "change"), ENCRYPTED, ids=[str(number) for number in range(len(ENCRYPTED))])
+def test_a_manifest_that_breaks_a_rule_of_certificates_is_seen(rule: str, change: Change) -> None:
+    manifests = {f"{each['kind']}/{each['metadata']['name']}": each for each in rendered(
+        "--set", "internalTls.enabled=true")}
+    change(manifests)
+    assert list(RULES[rule](Rendered(list(manifests.values()))))
+
+
+def test_who_may_call_whom_is_in_the_certificates_too() -> None:
+    """The list of callers is that of the network policies: each component hears who calls it, and nobody else."""
+    found = Rendered(rendered("--set", "internalTls.enabled=true,workloads.ingest-enrich.enabled=true"))
+    peers = {name.partition("/")[0]: found.settings(made).get("SOURCIER_INTERNAL_TLS_PEERS", "")
+             for name, made, _ in found.containers(start=False)}
+    assert peers["sourcier-embed"] == "sourcier-gateway.sourcier.svc,sourcier-ingest-enrich.sourcier.svc"
+    assert peers["sourcier-rerank"] == "sourcier-gateway.sourcier.svc"
+    assert peers["sourcier-ingest-parse"] == "sourcier-ingest-parse.sourcier.svc", "whom nobody calls"
+    assert peers["sourcier-web"] == ""
+
+
 @pytest.mark.parametrize(
     ("rule", "change"), BROKEN, ids=[f"{rule}-{number}" for number, (rule, _) in enumerate(BROKEN)]
 )
@@ -164,4 +204,4 @@ def test_a_manifest_that_breaks_a_rule_is_seen(rule: str, change: Change) -> Non
 
 
 def test_every_rule_is_seen_to_be_broken() -> None:
-    assert {rule for rule, _ in BROKEN} == set(RULES)
+    assert {rule for rule, _ in (*BROKEN, *ENCRYPTED)} == set(RULES)

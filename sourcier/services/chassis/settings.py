@@ -56,6 +56,9 @@ class ServiceSettings(BaseSettings):
 
     listen: str = "127.0.0.1:0"
     """Address of the gRPC server, host:port; port 0 takes a free one."""
+    health_listen: str = ""
+    """Address where health alone is told, without TLS, host:port; empty for none. For probes that show no certificate,
+    as Kubernetes' own."""
     metrics_listen: str = ""
     """Address of the Prometheus endpoint, host:port; empty for none."""
     grace_seconds: float = Field(default=20.0, ge=0, le=600)
@@ -201,9 +204,9 @@ class ServiceSettings(BaseSettings):
         split_address(address)
         return address
 
-    @field_validator("metrics_listen")
+    @field_validator("health_listen", "metrics_listen")
     @classmethod
-    def _check_metrics_listen(cls, address: str) -> str:
+    def _check_further_listen(cls, address: str) -> str:
         return checked_address(address, example="0.0.0.0:9101")
 
 

@@ -32,8 +32,9 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed",
                   credentials=settings.nats_credentials_file, tls=settings.nats_tls,
                   wait_seconds=settings.start_wait_seconds) as jetstream,
-        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+        Server(listen=settings.listen, health_listen=settings.health_listen,
+               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
+               limits=settings.serving_limits,
                tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
     ):
         await batcher.warm_up()

@@ -108,7 +108,7 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
         retriever = Retriever(
             database, peers, result_threshold=settings.result_threshold,
             search_seconds_max=settings.search_seconds_max,
-            closeness=settings.closeness, title_weight=settings.title_weight,
+            closeness=settings.closeness, places=settings.search_places, title_weight=settings.title_weight,
         )
         backgrounds = Backgrounds(peers)
         dialogue = _dialogue(settings, database, peers, retriever, backgrounds)
@@ -181,7 +181,8 @@ async def open_server(settings: GatewaySettings, keys: ApiKeys, database: Databa
     gate = await make_gate(settings, keys, listen=settings.listen)
     with audit_log(settings, gate):
         async with Server(
-            listen=settings.listen, grace_seconds=settings.grace_seconds, gate=gate, tls=tls_files(settings),
+            listen=settings.listen, health_listen=settings.health_listen,
+            grace_seconds=settings.grace_seconds, gate=gate, tls=tls_files(settings),
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
         ) as server:
             server.add(access_pb2_grpc.add_AccessServiceServicer_to_server,

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, StringConstraints, field_validator, model_validator
 
 from sourcier.services.chassis.addresses import checked_address
+from sourcier.services.chassis.fair_turns import FairPlaces
+from sourcier.services.chassis.models.processor import usable_cores
 from sourcier.services.chassis.settings import NatsSettings, PostgresSettings, ServiceSettings, settings_config, shared
 from sourcier.services.gateway.access.settings import AccessSettings
 from sourcier.services.gateway.dialogue.dialogue import DialogueSettings
@@ -39,6 +41,11 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     """host:port of the generate service."""
     connections_max: int = Field(default=8, ge=2, le=200)
     """Connections to PostgreSQL."""
+    searches_at_once: int = Field(default=0, ge=0, le=200)
+    """Searches at work at once, each for its tenant's turn; the others wait. 0 takes as many as there are cores, from 2
+    to `connections_max`."""
+    searches_waiting_max: int = Field(default=256, ge=1, le=100_000)
+    """Searches that wait for it; one more takes the place of the newest of the tenant that has most of them."""
 
     http_listen: str = ""
     """Address of the HTTP endpoint for bucket notifications, host:port; empty for none, port 0 takes a free one."""
@@ -215,6 +222,15 @@ class GatewaySettings(ServiceSettings, PostgresSettings, NatsSettings, AccessSet
     def closeness(self) -> Closeness:
         """From where on a passage is close enough to its question."""
         return Closeness(self.refusal_threshold, self.refusal_similarity)
+
+    @property
+    def search_places(self) -> FairPlaces:
+        """The places of searches at work."""
+        chosen = min(max(2, usable_cores()), self.connections_max)
+        return FairPlaces(
+            places=self.searches_at_once or chosen, waiting_max=self.searches_waiting_max,
+            full="{in_hand} searches are in hand, the most that may be; try again in a moment",
+        )
 
     @property
     def validated_sources(self) -> FaqSources:

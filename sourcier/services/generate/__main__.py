@@ -57,8 +57,9 @@ async def main(settings: GenerateSettings, stopping: Stopping) -> None:
         logger.warning(notice)
     async with (
         open_engine(settings) as engine,
-        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+        Server(listen=settings.listen, health_listen=settings.health_listen,
+               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
+               limits=settings.serving_limits,
                tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
     ):
         supervisor = Supervisor(engine, sequences_max=settings.sequences_max, queue_max=settings.queue_max,

@@ -90,7 +90,8 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         endpoint = vision_endpoint(settings)
         vision = await opened.enter_async_context(endpoint) if endpoint else None
         server = await opened.enter_async_context(Server(
-            listen=settings.listen, grace_seconds=settings.grace_seconds,
+            listen=settings.listen, health_listen=settings.health_listen,
+            grace_seconds=settings.grace_seconds,
             concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
             tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers,
         ))

@@ -50,8 +50,9 @@ async def main(settings: RerankSettings, stopping: Stopping) -> None:
     async with (
         RankExecutor(ranker, threads=1 if settings.model else threads, waiting_max=settings.waiting_max,
                      seconds_max=settings.seconds_max) as executor,
-        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+        Server(listen=settings.listen, health_listen=settings.health_listen,
+               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
+               limits=settings.serving_limits,
                tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
         AsyncExitStack() as opened,
     ):

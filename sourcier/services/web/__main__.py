@@ -21,8 +21,9 @@ async def main(settings: WebSettings, stopping: Stopping) -> None:
             connections_max=settings.connections_max,
         ) as http,
         # Health alone, as of every service.
-        Server(listen=settings.listen, grace_seconds=settings.grace_seconds,
-               concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits) as server,
+        Server(listen=settings.listen, health_listen=settings.health_listen,
+               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
+               limits=settings.serving_limits) as server,
     ):
         await lifecycle.serve(server, [http], stopping)
 

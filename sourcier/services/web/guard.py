@@ -32,6 +32,7 @@ HEADERS = {
 }
 CLOSED_POLICY = "default-src 'none'; frame-ancestors 'none'"
 """Of what is no page: a browser that shows it runs nothing of it."""
+AMBIGUOUS_FIELD = "content-length"
 CLOSED_REQUEST = 499
 FAULT_CODES_FROM = 500
 """Codes that a trace shows as failures of the server."""
@@ -41,7 +42,7 @@ http_seconds = Histogram(
     buckets=telemetry.DURATION_BUCKETS,
 )
 http_refusals_total = Counter(
-    "sourcier_http_refusals_total", "Requests refused before they were read, by why: host or origin.", ["why"]
+    "sourcier_http_refusals_total", "Requests refused before they were read, by why: host, origin or length.", ["why"]
 )
 
 
@@ -68,7 +69,8 @@ class Guard:
             started = time.monotonic()
             try:
                 if told := self._refused(method, headers):
-                    await send_error(response.send, told, status=421 if told.field == "host" else None)
+                    await send_error(response.send, told, status=421 if told.field == "host" else None,
+                                     closing=told.field == AMBIGUOUS_FIELD)
                 else:
                     await self._answered(scope, receive, response)
             except ClientGone:
@@ -92,6 +94,11 @@ class Guard:
             await send_error(response.send, told)
 
     def _refused(self, method: str, headers: Headers) -> Refusal | None:
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # RFC 9112, 6.1: a proxy in front that believes the other one takes the rest for a second request.
+            http_refusals_total.labels("length").inc()
+            return refusal(InvalidArgument("send either Content-Length or Transfer-Encoding, not both",
+                                           field=AMBIGUOUS_FIELD))
         host = headers.get("host", "")
         if not self._is_ours(host):
             http_refusals_total.labels("host").inc()
@@ -156,10 +163,12 @@ def _authority(netloc: str) -> str:
     return netloc.removesuffix(":443").removesuffix(":80")
 
 
-async def send_error(send: Send, error: Refusal, *, status: int | None = None) -> None:
-    """Answer with an error as JSON."""
+async def send_error(send: Send, error: Refusal, *, status: int | None = None, closing: bool = False) -> None:
+    """Answer with an error as JSON, and close the connection where that is asked for."""
     body = json.dumps(as_json(error), ensure_ascii=False).encode()
     headers = {"content-type": "application/json", "cache-control": "no-store", **error.headers}
+    if closing:
+        headers["connection"] = "close"
     await send_whole(send, status=status or error.http_code, headers=headers, body=body)
 
 

@@ -107,13 +107,44 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """Closes a connection that does not say what it wants: uvicorn waits for a first request without end."""
+    """Closes a connection that does not say what it wants.
+
+    uvicorn waits for a first request without end, and for the next one as long as a byte of anything comes now and
+    then: of its head, or of the body of a request that is answered already.
+    """
+
+    _silence: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Give the connection its time."""
         super().connection_made(transport)
-        asyncio.get_running_loop().call_later(HEAD_SECONDS_MAX, self._end_silence)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Give it as much again where this begins the next request; none where it goes on with it."""
+        super().data_received(data)
+        if self._has_request():
+            self._stop_waiting()
+        elif self._silence is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _has_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait(self) -> None:
+        self._silence = asyncio.get_running_loop().call_later(HEAD_SECONDS_MAX, self._end_silence)
+
+    def _stop_waiting(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
 
     def _end_silence(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        self._silence = None
+        if not self._has_request() and not self.transport.is_closing():
             self.transport.close()

@@ -75,11 +75,12 @@ async def serving(
     grace_seconds: float = 2.0, concurrent_calls_max: int = 64, listen: str = "127.0.0.1:0",
     limits: ServingLimits | None = None, tokens: InternalTokens | None = None,
     tls: TlsFiles | None = None, peers: frozenset[str] = frozenset(), identity: Identity = NOBODY,
+    health_listen: str = "",
 ) -> AsyncIterator[Served]:
     """Serve the behaviours on a free port."""
     async with Server(
         listen=listen, grace_seconds=grace_seconds, concurrent_calls_max=concurrent_calls_max, limits=limits,
-        tokens=tokens, tls=tls, peers=peers,
+        tokens=tokens, tls=tls, peers=peers, health_listen=health_listen,
     ) as server:
         if unary is not None:
             server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server, _Embed(unary), EMBED)

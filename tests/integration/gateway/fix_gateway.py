@@ -94,6 +94,10 @@ class Scenario:
     embed_passages_error: ServiceError | None = None
     embed_as: dict[str, str] = field(default_factory=dict)
     """Texts that have the vector of another one."""
+    ranked: list[str] = field(default_factory=list)
+    """The questions whose passages were to be ranked, in order."""
+    ranks_when: asyncio.Event | None = None
+    """What is waited for before any is."""
     rerank_error: ServiceError | None = None
     rerank_error_of: str | None = None
     """The one question whose ranking meets the error; None for all."""
@@ -175,6 +179,9 @@ class FakeRerank(rerank_pb2_grpc.RerankServiceServicer):
 
     async def Rerank(self, request: Any, context: Any) -> Any:
         """Score and sort."""
+        self._scenario.ranked.append(request.query)
+        if self._scenario.ranks_when is not None:
+            await self._scenario.ranks_when.wait()
         if self._scenario.rerank_error is not None and self._scenario.rerank_error_of in (None, request.query):
             raise self._scenario.rerank_error
         words = set(_WORD.findall(request.query.lower()))
@@ -512,7 +519,7 @@ async def gateway(
             retriever = Retriever(
                 database, peers, result_threshold=configured.result_threshold,
                 search_seconds_max=configured.search_seconds_max,
-                closeness=configured.closeness, title_weight=configured.title_weight,
+                closeness=configured.closeness, places=configured.search_places, title_weight=configured.title_weight,
             )
             direct = DirectAnswers(
                 database, peers, similarity_min=configured.direct_similarity,

@@ -82,6 +82,42 @@ async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.Monk
             writer.close()
 
 
+GET = b"GET /icon.svg HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(("begun", "drop"), [
+    (GET + b"\r\n", b"X"), (GET + b"\r\nGET / HT", b"T"), (GET + b"Content-Length: 100000\r\n\r\n", b"X"),
+    (GET + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+], ids=["the next head", "the next head, begun", "a body that nobody reads", "chunks that nobody reads"])
+async def test_a_connection_that_drips_is_closed(monkeypatch: pytest.MonkeyPatch, begun: bytes, drop: bytes) -> None:
+    monkeypatch.setattr(listening, "HEAD_SECONDS_MAX", 0.3)
+    async with served("127.0.0.1:1") as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(begun)
+        assert b" 200 " in await reader.readline()
+        reading = asyncio.create_task(reader.read())
+        async with asyncio.timeout(20):
+            while not reading.done():
+                writer.write(drop)
+                await asyncio.wait((reading,), timeout=0.05)
+        await asyncio.gather(reading, return_exceptions=True)
+        writer.close()
+
+
+async def test_a_connection_is_used_again_for_as_long_as_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "HEAD_SECONDS_MAX", 0.3)
+    async with served("127.0.0.1:1") as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(GET + b"If-None-Match: W/\r\n\r\n")
+            assert b" 200 " in await reader.readline()
+            head = await reader.readuntil(b"\r\n\r\n")
+            [length] = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            await reader.readexactly(length)
+            await asyncio.sleep(0.4)  # silent between two requests, which proxies are for longer
+        writer.close()
+
+
 async def test_files_of_the_page_and_no_others(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     folder = tmp_path / "static"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -41,6 +42,8 @@ class Stub:
     opaque: bool = False
     issuer: str = ""
     away: bool = False
+    nonce: str | None = None
+    """What an identity token says, whatever was asked for."""
 
     async def configuration(self, request: Request) -> Response:
         base = str(request.base_url).rstrip("/")
@@ -65,20 +68,22 @@ class Stub:
                 return JSONResponse({"error": "invalid_grant"}, status_code=400)
             self.refresh_tokens.remove(str(form["refresh_token"]))  # each is good once
             self.renewals += 1
-            return self._tokens()
+            return self._tokens("")
         asked = self.codes.pop(str(form["code"]), None)
         digest = hashlib.sha256(str(form.get("code_verifier", "")).encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         if asked is None or asked["code_challenge"] != challenge or asked["redirect_uri"] != form["redirect_uri"]:
             return JSONResponse({"error": "invalid_grant"}, status_code=400)
-        return self._tokens()
+        return self._tokens(asked["nonce"] if self.nonce is None else self.nonce)
 
-    def _tokens(self) -> Response:
+    def _tokens(self, nonce: str) -> Response:
         refresh = secrets.token_urlsafe(8)
         self.refresh_tokens.add(refresh)
         jwt = f"head.{secrets.token_urlsafe(self.size)}.signature"
+        told = base64.urlsafe_b64encode(json.dumps({"nonce": nonce}).encode()).decode().rstrip("=")
         return JSONResponse({
-            "access_token": "opaque" if self.opaque else jwt, "id_token": jwt, "expires_in": self.token_seconds,
+            "access_token": "opaque" if self.opaque else jwt, "id_token": f"head.{told}.signature",
+            "expires_in": self.token_seconds,
             "refresh_token": refresh,
         })
 
@@ -134,6 +139,7 @@ class Installation:
     browser: Browser
     http: httpx.AsyncClient
     base: str
+    issuer: str
 
     def another(self) -> Browser:
         return Browser(self.http, self.base)
@@ -172,7 +178,7 @@ async def installed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Installati
             Guard(WithSessions(router, sessions), hosts=frozenset(), origins=frozenset())
         ))
         http = await opened.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=30))
-        yield Installation(stub, Browser(http, base), http, base)
+        yield Installation(stub, Browser(http, base), http, base, issuer)
 
 
 async def test_a_person_signs_in_and_out(installed: Installation) -> None:
@@ -245,6 +251,33 @@ async def test_sign_ins_that_were_not_begun_here_are_refused(installed: Installa
     assert (await browser.get(back)).headers["location"] == "/#/"
     again = Browser(installed.http, installed.base, {})
     assert (await again.get(back)).headers["location"] == "/#/sign-in-failed", "a code is good once"
+
+
+@pytest.mark.parametrize("nonce", ["", "another", "é"])
+async def test_an_identity_token_of_another_sign_in_begins_no_session(installed: Installation, nonce: str) -> None:
+    installed.stub.nonce = nonce
+    assert (await installed.browser.sign_in()).headers["location"] == "/#/sign-in-failed"
+    assert installed.browser.cookies == {}
+
+
+async def test_a_code_of_another_provider_is_handed_to_none(installed: Installation) -> None:
+    browser = installed.browser
+    back = (await browser.get((await browser.get("/auth/login")).headers["location"])).headers["location"]
+    trying = Browser(installed.http, installed.base, dict(browser.cookies))
+    refused = await trying.get(f"{back}&iss=https://evil.example")
+    assert refused.headers["location"] == "/#/sign-in-failed"
+    assert len(installed.stub.codes) == 1, "the code was not spent"
+    assert (await browser.get(f"{back}&iss={installed.issuer}")).headers["location"] == "/#/"
+
+
+async def test_a_session_of_before_is_not_gone_on_with(installed: Installation) -> None:
+    """Fixation: somebody who left a session of their own in this browser does not read what the next one does."""
+    left = installed.another()
+    await left.sign_in()
+    browser = Browser(installed.http, installed.base, dict(left.cookies))
+    await browser.sign_in()
+    assert browser.cookies[COOKIE] != left.cookies[COOKIE]
+    assert await browser.bearer() != await left.bearer()
 
 
 @pytest.mark.parametrize("place", [

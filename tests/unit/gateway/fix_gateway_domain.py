@@ -142,6 +142,10 @@ class FakeRetriever(Retriever):
     degradation: Degradation | None = None
     error: ServiceError | None = None
 
+    def __post_init__(self) -> None:
+        """Let everybody search at once."""
+        self._places = None
+
     def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
         """Return one that nobody begins."""
         return ComingEmbedding(FakePeers(), query.question, tenant=query.tenant, deadline=deadline)

@@ -122,6 +122,30 @@ SOURCIER_RERANK_URL: {{ $base }}-rerank:50051
 SOURCIER_GENERATE_URL: {{ $base }}-generate:50051
 {{- end -}}
 
+{{- /* Whether a component speaks TLS with the others: each but the web service, which stands before the gateway. */ -}}
+{{- define "sourcier.speaksTls" -}}
+{{- if and .root.Values.internalTls.enabled (ne .component.service "web") }}true{{ end -}}
+{{- end -}}
+
+{{- /* The name in a component's certificate by which others know it, which no other release of the cluster has. */ -}}
+{{- define "sourcier.peerName" -}}
+{{ include "sourcier.name" .root }}-{{ .name }}.{{ .root.Release.Namespace }}.svc
+{{- end -}}
+
+{{- /* Who may call a component, as names in certificates: those that call it or its kind; where nobody does, itself. */ -}}
+{{- define "sourcier.peers" -}}
+{{- $components := include "sourcier.components" .root | fromYaml -}}
+{{- $peers := list -}}
+{{- range $other := include "sourcier.enabled" .root | fromJsonArray -}}
+{{- $calls := (get $components $other).calls -}}
+{{- if or (has $.name $calls) (has $.component.values $calls) -}}
+{{- $peers = append $peers (include "sourcier.peerName" (dict "root" $.root "name" $other)) -}}
+{{- end -}}
+{{- end -}}
+{{- if not $peers -}}{{- $peers = append $peers (include "sourcier.peerName" .) -}}{{- end -}}
+{{- join "," $peers -}}
+{{- end -}}
+
 {{- define "sourcier.restricted" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true

@@ -1,9 +1,13 @@
-"""What a caller sends, and how long it may take: a call whose caller says nothing is ended, and its place is free."""
+"""What a caller sends, and how long it may take: a call whose caller says nothing is ended, and its place is free.
+
+What a refused sender still sends is read and dropped, so that it sees the refusal and not a broken call.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Self
 
 import grpc
@@ -15,6 +19,9 @@ from sourcier.services.chassis.errors import DeadlineExceeded, InvalidArgument
 from sourcier.services.chassis.grpc.limits import ServingLimits
 from sourcier.services.chassis.grpc.statuses import aborted_with
 from sourcier.services.chassis.grpc.unbroken import Unbroken
+
+LINGER_SECONDS, LINGER_IDLE_SECONDS = 30.0, 0.5
+"""How long what a refused sender still sends is read and dropped, in all and while nothing comes."""
 
 silences_total = Counter(
     "sourcier_silences_total", "Calls ended because their callers sent nothing, or too little, by limit.", ["limit"]
@@ -133,3 +140,23 @@ class Heard:
             f"{what} came for {self._seconds:g} s, the most that its place is kept; send it again", limit=limit
         )
         self._ending = self._loop.create_task(aborted_with(self._context, self.silence), name="end-silent-call")
+
+
+async def drain(requests: AsyncIterator[Any]) -> None:
+    """Read and drop what comes, for a while."""
+    iterator = aiter(requests)
+    with suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while True:
+                async with asyncio.timeout(LINGER_IDLE_SECONDS):
+                    await _next(iterator)
+
+
+async def _next(iterator: AsyncIterator[Any]) -> None:
+    while True:
+        try:
+            await anext(iterator)
+            return
+        except RuntimeError:
+            # A relay whose own call was refused still waits for the sender's next message: two cannot read at once.
+            await asyncio.sleep(0.01)

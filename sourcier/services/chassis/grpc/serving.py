@@ -25,21 +25,20 @@ from sourcier.services.chassis.access import Access, enter_access
 from sourcier.services.chassis.errors import (
     DeadlineExceeded,
     InvalidArgument,
-    ResourceExhausted,
     ServiceError,
     Unavailable,
     told_to_logs,
 )
 from sourcier.services.chassis.grpc.admission import EndedCall, Gate, InnerGate, metadata_value
 from sourcier.services.chassis.grpc.callers import TENANT_KEY, check_rights_keys, named_tenant, tenant_of
-from sourcier.services.chassis.grpc.draining import drain
-from sourcier.services.chassis.grpc.hearing import Heard
+from sourcier.services.chassis.grpc.health_port import HealthPort
+from sourcier.services.chassis.grpc.hearing import Heard, drain
 from sourcier.services.chassis.grpc.limits import ServingLimits, is_long
 from sourcier.services.chassis.grpc.places import Places, Pot, network_of
 from sourcier.services.chassis.grpc.statuses import aborted_with, error_status, note_call
 from sourcier.services.chassis.grpc.tenant_calls import count_call
 from sourcier.services.chassis.grpc.tokens import InternalTokens, refusal
-from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, server_options
+from sourcier.services.chassis.grpc.transport import MESSAGE_BYTES_MAX, bound, server_options
 from sourcier.services.chassis.tls.serving import TlsFiles
 from sourcier.services.chassis.tracing import spans
 from sourcier.services.chassis.tracing.traceparent import Parent, parent_in
@@ -72,23 +71,25 @@ class Server:
     def __init__(
         self, *, listen: str, grace_seconds: float, concurrent_calls_max: int, limits: ServingLimits | None = None,
         tokens: InternalTokens | None = None, gate: Gate | None = None, tls: TlsFiles | None = None,
-        peers: frozenset[str] = frozenset(),
+        peers: frozenset[str] = frozenset(), health_listen: str = "",
     ) -> None:
         """Take what may be held at once, the tokens of which callers show one, and the names of their certificates.
 
         No tokens let everybody in, and no names every certificate that the authority signed. A `gate` decides itself.
+        At `health_listen` health alone is told, without TLS.
         """
         self.port = 0
         self._tls = tls
         self._gate = gate or InnerGate(peers)
         self.grace_seconds = grace_seconds
-        self._listen = listen
+        self._listen, self._health_listen = listen, health_listen
         self._health = HealthServicer()
         self._service_names = [health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME]
         self._limits = limits or ServingLimits()
         self._tokens = tokens
         self._places = Places(calls_max=concurrent_calls_max, limits=self._limits)
         self._server: grpc.aio.Server | None = None
+        self._health_port: HealthPort | None = None
         self._registrations: list[Callable[[grpc.aio.Server], None]] = []
 
     def add(self, register: Callable[[Any, Any], None], servicer: object, service_name: str) -> None:
@@ -97,21 +98,15 @@ class Server:
         self._service_names.append(service_name)
 
     async def __aenter__(self) -> Self:
-        self._server = grpc.aio.server(
-            interceptors=[CallInterceptor(self._places, self._limits, self._gate, tokens=self._tokens)],
-            options=server_options(places=self._places.size, limits=self._limits),
-        )
+        interceptor = CallInterceptor(self._places, self._limits, self._gate, tokens=self._tokens)
+        options = server_options(places=self._places.size, limits=self._limits)
+        self._server = grpc.aio.server(interceptors=[interceptor], options=options)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        try:
-            self.port = (
-                self._server.add_insecure_port(self._listen) if self._tls is None
-                else self._server.add_secure_port(self._listen, self._tls.server_credentials())
-            )
-        except RuntimeError as error:
-            raise ResourceExhausted(
-                f"cannot listen on {self._listen}: the port is taken or the address is not this machine's; "
-                "choose another one with SOURCIER_<SERVICE>_LISTEN"
-            ) from error
+        credentials = None if self._tls is None else self._tls.server_credentials()
+        self.port = bound(self._server, self._listen, credentials=credentials)
+        self._health_port = HealthPort(
+            self._health, interceptor, listen=self._health_listen, places=self._places.size, limits=self._limits
+        )
         return self
 
     async def __aexit__(
@@ -122,12 +117,14 @@ class Server:
     async def start(self) -> None:
         """Register what was added, serve, and say so in the health service."""
         assert self._server is not None
+        assert self._health_port is not None
         for register in self._registrations:
             register(self._server)
         # A server of health alone describes nothing to those who ask.
         if self._registrations:
             reflection.enable_server_reflection(self._service_names, self._server)
         await self._server.start()
+        await self._health_port.start()
         for name in ("", RELEASE_PREFIX + own_release(), *self._service_names):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         if self._tokens is not None and not self._tokens:
@@ -142,6 +139,8 @@ class Server:
         server, self._server = self._server, None
         await self._health.enter_graceful_shutdown()
         await server.stop(self.grace_seconds)
+        if self._health_port is not None:
+            await self._health_port.stop()
 
 
 def seconds_left(context: grpc.aio.ServicerContext[Any, Any], *, default_seconds: float | None = None) -> float:

@@ -5,7 +5,11 @@ Python never sees such a connection, so gRPC's core has to end it.
 
 from __future__ import annotations
 
+import grpc
+import grpc.aio
+
 from sourcier.services.chassis.access import METADATA_BYTES_MAX
+from sourcier.services.chassis.errors import ResourceExhausted
 from sourcier.services.chassis.grpc.limits import ServingLimits
 
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
@@ -51,3 +55,17 @@ def server_options(*, places: int, limits: ServingLimits) -> tuple[Option, ...]:
         ("grpc.server.max_pending_requests_hard_limit", 3_000),
         ("grpc.so_reuseport", 0),
     )
+
+
+def bound(
+    server: grpc.aio.Server, listen: str, *, credentials: grpc.ServerCredentials | None = None,
+    setting: str = "SOURCIER_<SERVICE>_LISTEN",
+) -> int:
+    """Have a server listen, with TLS where there are credentials; return its port, or raise ResourceExhausted."""
+    try:
+        return server.add_insecure_port(listen) if credentials is None else server.add_secure_port(listen, credentials)
+    except RuntimeError as error:
+        raise ResourceExhausted(
+            f"cannot listen on {listen}: the port is taken or the address is not this machine's; choose another one "
+            f"with {setting}"
+        ) from error

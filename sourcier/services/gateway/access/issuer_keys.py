@@ -13,11 +13,13 @@ import json
 import logging
 import ssl
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from prometheus_client import Counter
 
 from sourcier.services.chassis.errors import ServiceError, Unauthenticated, Unavailable
@@ -48,6 +50,16 @@ class IssuerKeys:
         self._fetching: asyncio.Task[None] | None = None
         self._failing = True
         """Whether the last fetch failed, or there was none."""
+        self._edition = 0
+
+    def edition(self) -> int | None:
+        """Return a number that changes whenever the issuer's keys do; None while no key counts.
+
+        What was verified with one edition has to be verified anew with the next: its key may have been withdrawn.
+        """
+        if self._age() > FRESH_SECONDS and self._may_try():
+            self._begin()  # beside this call, which need not wait
+        return None if self._age() > KEPT_SECONDS else self._edition
 
     async def key(self, key_id: str, *, algorithm: str) -> jwt.PyJWK:
         """Return the key of that id; raise Unauthenticated where there is none, Unavailable where none can be had."""
@@ -93,8 +105,10 @@ class IssuerKeys:
 
     async def _fetch(self) -> None:
         try:
-            self._keys = await asyncio.wait_for(self._read(), FETCH_SECONDS_MAX)
-            self._fetched_at = time.monotonic()
+            keys = await asyncio.wait_for(self._read(), FETCH_SECONDS_MAX)
+            if _published(keys) != _published(self._keys):
+                self._edition += 1
+            self._keys, self._fetched_at = keys, time.monotonic()
             if not self._keys:
                 raise ValueError("none of them is of a kind that is allowed here")
             self._failing = False
@@ -144,6 +158,14 @@ async def _document(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise TypeError(f"{url} is no JSON object")
     return told
+
+
+def _published(keys: Mapping[str, jwt.PyJWK]) -> dict[str, tuple[str, bytes]]:
+    """Return what tells one set of keys from another: the objects are new at each fetch."""
+    return {
+        key_id: (key.algorithm_name, key.key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+        for key_id, key in keys.items()
+    }
 
 
 def _usable(entry: Any, algorithms: tuple[str, ...]) -> jwt.PyJWK | None:

@@ -23,7 +23,9 @@ from sourcier.services.gateway.access.settings import AccessSettings, listed
 TOKEN_CHARACTERS_MAX = 48 * 1024
 GROUPS_MAX = 1_000
 VERIFIED_MAX = 10_000
-"""Tokens that are remembered as right until they end, by their hash."""
+"""Tokens that are remembered as right, by their hash: until they end, or the issuer's keys change."""
+TYPES = frozenset({"jwt", "application/jwt", "at+jwt", "application/at+jwt"})
+"""What a header may call the token (RFC 8725, 3.11): a provider signs others, as of signing out, with the same keys."""
 END_OF_TIME = 253_402_300_799.0
 """The last second that dates can tell."""
 NO_ROLE = "none"
@@ -43,17 +45,19 @@ class Tokens:
         self._audience = listed(settings.oidc_audience)
         self._roles = settings.roles_by_value
         self._operators = frozenset(listed(settings.oidc_operators))
-        self._verified: OrderedDict[bytes, Principal] = OrderedDict()
+        self._verified: OrderedDict[bytes, tuple[Principal, int | None]] = OrderedDict()
 
     async def principal(self, token: str) -> Principal:
         """Return whose token it is; raise Unauthenticated, PermissionDenied for who has no role, Unavailable."""
         digest = hashlib.sha256(token.encode()).digest()
-        known = self._verified.get(digest)
-        if known is not None and self._ends(known) > time.time():
+        edition = self._keys.edition()
+        known, verified_with = self._verified.get(digest, (None, None))
+        if known is not None and edition is not None and verified_with == edition and self._ends(known) > time.time():
             self._verified.move_to_end(digest)
             return known
         principal = self._read(await self._claims(token))
-        self._verified[digest] = principal
+        # Asked for anew: the claims may have waited for other keys, and nothing has waited since.
+        self._verified[digest] = principal, self._keys.edition()
         if len(self._verified) > VERIFIED_MAX:
             self._verified.popitem(last=False)
         return principal
@@ -73,9 +77,12 @@ class Tokens:
             raise Unauthenticated(f"{REFUSED}: it is not signed in a way that is allowed here")
         if not isinstance(key_id, str) or "crit" in header:
             raise Unauthenticated(f"{REFUSED}: its header cannot be understood")
+        kind = header.get("typ", "JWT")
+        if not isinstance(kind, str) or kind.lower() not in TYPES:
+            raise Unauthenticated(f"{REFUSED}: it is a token for something else")
         key = await self._keys.key(key_id, algorithm=algorithm)
         try:
-            return jwt.decode(
+            claims: Mapping[str, Any] = jwt.decode(
                 token, key, algorithms=[algorithm], audience=self._audience, issuer=self._settings.oidc_issuer,
                 leeway=self._settings.oidc_clock_skew_seconds, options=_OPTIONS,
             )
@@ -83,6 +90,10 @@ class Tokens:
             raise Unauthenticated("the token has ended; sign in again (`sourcier login`)") from error
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as error:
             raise Unauthenticated(REFUSED) from error
+        if "events" in claims:
+            # It tells that something happened (RFC 8417), for example that a person signed out.
+            raise Unauthenticated(f"{REFUSED}: it is a token for something else")
+        return claims
 
     def _read(self, claims: Mapping[str, Any]) -> Principal:
         settings = self._settings

@@ -132,8 +132,8 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         try:
             expected = planner.expected(request, tenant=tenant, collection=collection) if collection else None
             if expected is not None:
-                if Mode(expected.mode) is not Mode.LEXICAL:
-                    # Waited for longest, so begun before the rest is planned.
+                if Mode(expected.mode) is not Mode.LEXICAL and self._retriever.has_room:
+                    # Waited for longest, so begun before the rest is planned; but not ahead of its tenant's turn.
                     await coming.begin(expected.space_id)
                 believing = replace(_planned(query, request, expected), believed=expected.held)
                 found = await self._retriever.find(believing, deadline=deadline, coming=coming)

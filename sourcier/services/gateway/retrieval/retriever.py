@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from prometheus_client import Gauge
+
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DeadlineExceeded, ServiceError, SpaceMismatch
+from sourcier.services.chassis.fair_turns import FairPlaces
 from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.chassis.tokens.late_interaction import LATE_INTERACTION
@@ -45,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+searches_waiting = Gauge("sourcier_searches_waiting", "Searches that wait for their tenant's turn.")
+
 CANDIDATE_HEADS = 3
 """First places of dense and of full-text search that are re-ranked in any case (docs/measured/history/quality.md has
 what it brings)."""
@@ -62,14 +67,21 @@ class Retriever:
     def __init__(
         self, database: Database, peers: Peers, *, result_threshold: float, search_seconds_max: float,
         closeness: Closeness = Closeness(),  # noqa: B008 — frozen
-        title_weight: float = TITLE_WEIGHT,
+        places: FairPlaces | None = None, title_weight: float = TITLE_WEIGHT,
     ) -> None:
+        """Take how many search at once, in turns by tenant; None lets everybody."""
+        self._places = places
         self._database = database
         self._peers = peers
         self._result_threshold = result_threshold
         self._search_seconds_max = search_seconds_max
         self._closeness = closeness
         self._title_weight = title_weight
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether a search would begin at once, and need not wait for its tenant's turn."""
+        return self._places is None or bool(self._places.free and not self._places.waiting)
 
     def embedding_of(self, query: Query, *, deadline: Deadline) -> ComingEmbedding:
         """Return what a question is embedded by, before it is known for sure where it is searched for."""
@@ -91,6 +103,7 @@ class Retriever:
         searched, stopwatch = stopwatch is None, stopwatch or Stopwatch()
         async with AsyncExitStack() as opened:
             opened.enter_context(gen_ai.retrieval(collections=query.collections, question=query.question))
+            await opened.enter_async_context(self._turn(query, stopwatch=stopwatch, deadline=deadline))
             if coming is None:
                 coming = await opened.enter_async_context(self.embedding_of(query, deadline=deadline))
             categories, degradation = await self._categories(query, stopwatch=stopwatch, deadline=deadline)
@@ -115,6 +128,22 @@ class Retriever:
         return replace(
             found, passages=passages, degradations=degradations, narrowed=said, durations=stopwatch.durations
         )
+
+    @asynccontextmanager
+    async def _turn(self, query: Query, *, stopwatch: Stopwatch, deadline: Deadline) -> AsyncIterator[None]:
+        """Hold a place among the searches at work, once it is the tenant's turn."""
+        if self._places is None:
+            yield
+            return
+        with searches_waiting.track_inprogress(), stopwatch.measure("search"):
+            await self._places.take(
+                tenant=query.tenant, cost=1, late="so many search that this one's turn did not come in time",
+                deadline=asyncio.get_running_loop().time() + deadline.remaining(self._search_seconds_max),
+            )
+        try:
+            yield
+        finally:
+            self._places.give_back()
 
     async def times(
         self, document_ids: Sequence[str], *, tenant: str, deadline: Deadline

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from sourcier.gateway.v1 import answer_pb2
 from sourcier.moments import page_or_moment
+from sourcier.services.chassis.cleaning import clean_line
 
 HEADING = "\n\n---\n**Sources**\n"
 """What the list begins with: an answer that comes back as history is cut there."""
@@ -96,7 +97,8 @@ class Sources:
 
 def name(citation: answer_pb2.Citation) -> str:
     """Return what a person calls the source."""
-    title = " ".join((citation.title or citation.source or "FAQ").split())[:TITLE_CHARACTERS_MAX]
+    # A source is named by who uploads it: characters that turn the direction of writing would turn the list's.
+    title = (clean_line(citation.title or citation.source) or "FAQ")[:TITLE_CHARACTERS_MAX]
     where = page_or_moment(citation.page, citation.places)
     return f"{title}, {where}" if where else title
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,15 +70,21 @@ class Provider:
         }
         return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(asked)}"
 
-    async def exchanged(self, terms: Terms, *, code: str, verifier: str, redirect_uri: str) -> Tokens:
-        """Return the tokens that a code stands for."""
-        return await self._tokens(terms, {
+    async def exchanged(self, terms: Terms, *, code: str, verifier: str, nonce: str, redirect_uri: str) -> Tokens:
+        """Return the tokens that a code stands for; raise PermissionDenied for those of another sign-in."""
+        found = await self._answered(terms, {
             "grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri, "code_verifier": verifier,
         })
+        # OpenID Connect Core, 3.1.3.7. A provider that was not asked for `openid` gives no identity token.
+        if "id_token" in found and not _is_of(str(found["id_token"]), nonce):
+            raise PermissionDenied("the identity provider answered another sign-in; begin again")
+        return _read(found)
 
     async def refreshed(self, terms: Terms, tokens: Tokens) -> Tokens:
         """Return the next tokens."""
-        found = await self._tokens(terms, {"grant_type": "refresh_token", "refresh_token": tokens.refresh})
+        found = _read(await self._answered(
+            terms, {"grant_type": "refresh_token", "refresh_token": tokens.refresh}
+        ))
         return found if found.refresh else Tokens(
             bearer=found.bearer, refresh=tokens.refresh, expires_at=found.expires_at
         )
@@ -85,7 +94,7 @@ class Provider:
         known = await self._configuration(terms)
         return str(known.get("end_session_endpoint", ""))
 
-    async def _tokens(self, terms: Terms, form: Mapping[str, str]) -> Tokens:
+    async def _answered(self, terms: Terms, form: Mapping[str, str]) -> dict[str, Any]:
         endpoint = await self._endpoint(terms, "token_endpoint")
         sent = {**form, "client_id": terms.client_id}
         if self._client_secret:
@@ -97,12 +106,7 @@ class Provider:
             raise Unavailable("the identity provider does not answer; try again in a moment") from error
         if answer.status_code != 200 or not isinstance(found, dict):
             raise PermissionDenied("the identity provider did not confirm the sign-in; sign in again")
-        bearer = _bearer(found)
-        if not bearer:
-            raise FailedPrecondition("the identity provider gave no token that the gateway could check")
-        seconds = found.get("expires_in", DEFAULT_TOKEN_SECONDS)
-        lasting = float(seconds) if isinstance(seconds, int | float) else DEFAULT_TOKEN_SECONDS
-        return Tokens(bearer=bearer, refresh=str(found.get("refresh_token") or ""), expires_at=time.time() + lasting)
+        return found
 
     async def _endpoint(self, terms: Terms, name: str) -> str:
         endpoint = (await self._configuration(terms)).get(name)
@@ -129,6 +133,26 @@ class Provider:
         if not isinstance(found, dict) or str(found.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
             raise FailedPrecondition(f"what is at {issuer} is no identity provider, or calls itself otherwise")
         return found
+
+
+def _read(found: Mapping[str, Any]) -> Tokens:
+    """Return the tokens in an answer; raise FailedPrecondition where none of them can be checked."""
+    bearer = _bearer(found)
+    if not bearer:
+        raise FailedPrecondition("the identity provider gave no token that the gateway could check")
+    seconds = found.get("expires_in", DEFAULT_TOKEN_SECONDS)
+    lasting = float(seconds) if isinstance(seconds, int | float) else DEFAULT_TOKEN_SECONDS
+    return Tokens(bearer=bearer, refresh=str(found.get("refresh_token") or ""), expires_at=time.time() + lasting)
+
+
+def _is_of(token: str, nonce: str) -> bool:
+    """Return whether an identity token, which came from the provider itself, is of the sign-in with this nonce."""
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return hmac.compare_digest(str(claims["nonce"]).encode(), nonce.encode())
+    except (LookupError, ValueError, TypeError):
+        return False
 
 
 def _bearer(found: Mapping[str, Any]) -> str:

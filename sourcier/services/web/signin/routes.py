@@ -86,7 +86,9 @@ class SignIn:
             terms, redirect_uri=self._redirect_uri(request), state=state, nonce=nonce, challenge=challenge
         )
         response = _to(url)
-        kept = {"verifier": verifier, "state": state, "nonce": nonce, "place": _place(request)}
+        kept = {
+            "verifier": verifier, "state": state, "nonce": nonce, "issuer": terms.issuer, "place": _place(request),
+        }
         for name, value in self._attempts.sealed(kept, seconds=ATTEMPT_SECONDS).items():
             response.headers.append("set-cookie", f"{name}={value}; {ATTRIBUTES}; Max-Age={int(ATTEMPT_SECONDS)}")
         return response
@@ -153,8 +155,11 @@ class SignIn:
         terms = await self._terms.terms()
         if terms is None:
             raise FailedPrecondition("this installation has no identity provider any more")
+        # Another provider must not be handed this one's code, nor be taken for it (RFC 9207).
+        if {attempt["issuer"], request.query_params.get("iss", terms.issuer)} != {terms.issuer}:
+            raise PermissionDenied("another identity provider answered than the one that was asked; begin again")
         return await self._provider.exchanged(
-            terms, code=request.query_params["code"], verifier=attempt["verifier"],
+            terms, code=request.query_params["code"], verifier=attempt["verifier"], nonce=attempt["nonce"],
             redirect_uri=self._redirect_uri(request),
         )
 

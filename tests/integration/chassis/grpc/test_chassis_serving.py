@@ -20,7 +20,7 @@ from sourcier.generate.v1 import generate_pb2
 from sourcier.ingest.v1 import ingest_pb2
 from sourcier.services.chassis import telemetry
 from sourcier.services.chassis.errors import DocumentTooLarge, NotFound, ResourceExhausted, Unavailable
-from sourcier.services.chassis.grpc import draining
+from sourcier.services.chassis.grpc import hearing
 from sourcier.services.chassis.grpc import serving as chassis_serving
 from sourcier.services.chassis.grpc.serving import Server, received, tenant_of
 from tests.integration.chassis.fix_grpc import EMBED, serving
@@ -384,7 +384,7 @@ async def test_a_sender_that_is_refused_on_the_way_hears_why(monkeypatch: pytest
         yield ingest_pb2.SubmitRequest(data=b"x")
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(draining, "LINGER_IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(hearing, "LINGER_IDLE_SECONDS", 0.2)
     async with serving(submit=refuse) as served:
         for requests in (*(much() for _ in range(10)), waiting()):
             error = await refusal(served.ingest.Submit(requests, timeout=20))

@@ -11,13 +11,16 @@ import grpc
 import grpc.aio
 import pytest
 import trustme
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.generate.v1 import generate_pb2
-from sourcier.services.chassis.errors import FailedPrecondition
+from sourcier.services.chassis.errors import FailedPrecondition, ResourceExhausted
 from sourcier.services.chassis.grpc import renewed_channels
 from sourcier.services.chassis.grpc.channels import NOBODY, Identity, open_channel
+from sourcier.services.chassis.grpc.tokens import InternalTokens
 from sourcier.services.chassis.tls.client import ClientTls
+from sourcier.services.stack.processes.ports import free_ports
 from tests.integration.chassis.fix_certificates import Holder
 from tests.integration.chassis.fix_grpc import serving
 
@@ -60,6 +63,28 @@ async def test_a_certificate_of_the_same_authority_with_another_name_is_refused(
         assert await code_of(served.target, Identity(tls=gateway.shown)) is grpc.StatusCode.OK
         assert await code_of(served.target, Identity(tls=printer.shown)) is grpc.StatusCode.UNAUTHENTICATED
         assert await served.health() == 1  # asked for by who supervises
+
+
+async def test_who_shows_no_certificate_may_ask_for_health_where_that_is_told_alone(tmp_path: Path) -> None:
+    [port] = free_ports(1)
+    target = f"127.0.0.1:{port}"
+    embed = Holder(tmp_path, "embed", signed=trustme.CA())
+    async with serving(
+        unary=answer, tls=embed.served, identity=Identity(tls=embed.shown), health_listen=target,
+        tokens=InternalTokens("secret"),
+    ) as served:
+        async with open_channel(target) as channel:
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+            told = await stub.Check(health_pb2.HealthCheckRequest(), timeout=20)
+            assert told.status == health_pb2.HealthCheckResponse.SERVING
+        # Nothing else is there, whatever is shown.
+        for identity in (NOBODY, Identity(token="secret")):
+            assert await code_of(target, identity) in {grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED}
+        with pytest.raises(ResourceExhausted, match="HEALTH_LISTEN"):
+            async with serving(unary=answer, health_listen=target):
+                pass
+        await served.server.stop()
+        assert await code_of(target, NOBODY) is grpc.StatusCode.UNAVAILABLE
 
 
 async def test_both_ends_change_their_authority_while_calls_go_on(

@@ -334,3 +334,30 @@ async def test_an_operator_reads_no_conversation_of_others_without_the_right(wor
         code, _, answered = await world.call(service + name, filled(service + name, world.foreign), Role.OPERATOR)
         assert (code, SECRET in str(answered)) == ("OK", False), name
     assert (await _state(world.database))["conversations"][0] == 1
+
+
+async def test_a_page_of_anothers_list_is_read_on_by_nobody(world: World) -> None:
+    """A token of a page is a place in a list, and no right: taken from somebody who sees all, it shows nothing more."""
+    given = []
+    for method, rule in RULES.items():
+        request = filled(method, world.granted)
+        if not {"page_token", "page_size"} <= set(request.DESCRIPTOR.fields_by_name):
+            continue
+        for name in ("collection", "filter", "lane", "status"):
+            if name in request.DESCRIPTOR.fields_by_name and name not in {"agent"}:
+                request.ClearField(name)
+        setattr(request, "page_size", 1)  # noqa: B010 — which message it is differs
+        _, _, [*pages] = await world.call(method, request, Role.OPERATOR)
+        token = pages[0].next_page_token if pages else ""  # type: ignore[attr-defined]
+        if not token:
+            continue
+        given.append(method)
+        setattr(request, "page_token", token)  # noqa: B010
+        setattr(request, "page_size", 100)  # noqa: B010
+        for role in (Role.READER, Role.WRITER, Role.MANAGER):
+            if role >= rule.role:
+                code, text, answered = await world.call(method, request, role)
+                assert SECRET not in str(answered) + text, (method, role)
+                assert str(world.foreign.values["document_id"]) not in str(answered), (method, role)
+                assert code in {"OK", "NOT_FOUND", "INVALID_ARGUMENT"}, (method, role, code, text)
+    assert len(given) >= 2, given

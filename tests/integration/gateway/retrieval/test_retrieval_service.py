@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
+from prometheus_client import REGISTRY
 from pydantic import SecretStr
 
 from sourcier.gateway.v1 import answer_pb2
@@ -24,6 +26,7 @@ from sourcier.services.index.search.settings import RetrievalSettings
 from tests.integration.gateway.conftest import EXPENSES, TELEWORK
 from tests.integration.gateway.fix_gateway import Gateway, Scenario, gateway
 from tests.integration.index.writer import CHUNKING, SPACE, Writer
+from tests.waiting import eventually
 
 QUESTION = "Combien de jours de télétravail sont possibles par semaine ?"
 
@@ -332,3 +335,36 @@ async def test_what_the_collection_said_when_it_was_last_searched_refuses_nothin
         await settle(handbook, limit=2)
         assert len((await served.search(QUESTION, candidates=2)).passages) == 2
         assert len((await served.search(QUESTION)).passages) == 2
+
+
+async def test_a_tenant_that_asks_much_waits_for_itself(handbook: Database) -> None:
+    """Searches at work take turns by tenant: who asks one question is next, whatever another has waiting."""
+    await Writer(handbook, tenant="other").index("telework.md", [TELEWORK])
+    scenario = Scenario(ranks_when=asyncio.Event())
+    assert scenario.ranks_when is not None
+    async with gateway(handbook, scenario, searches_at_once=1, searches_waiting_max=10) as served:
+        def search(question: str, tenant: str) -> asyncio.Task[answer_pb2.SearchResponse]:
+            request = answer_pb2.SearchRequest(question=question)
+            return asyncio.ensure_future(
+                served.answers.Search(request, timeout=20, metadata=(("sourcier-tenant", tenant),)))
+
+        much = [search(f"{QUESTION} {number}", "acme") for number in range(11)]
+        await eventually(all_wait)
+        one = search("Le télétravail ?", "other")
+        [refused], others = await asyncio.wait(much, return_when=asyncio.FIRST_COMPLETED)
+        assert refused.exception().code() is grpc.StatusCode.RESOURCE_EXHAUSTED, "the newest of who has most"
+        assert waiting() == 10
+        scenario.ranks_when.set()
+        assert (await one).passages
+        await asyncio.gather(*others)
+    assert scenario.ranked.index("Le télétravail ?") == 1
+    assert len(scenario.ranked) == 11
+    assert waiting() == 0
+
+
+async def all_wait() -> bool:
+    return waiting() == 10
+
+
+def waiting() -> float:
+    return REGISTRY.get_sample_value("sourcier_searches_waiting") or 0.0

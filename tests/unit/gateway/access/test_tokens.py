@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import jwt
 import pytest
 import pytest_asyncio
 
@@ -105,6 +106,11 @@ def _attacks(issuer: Issuer) -> dict[str, str]:
         "a path as id": issuer.token(key=OTHER_RSA_KEY, header={"kid": "../../dev/null"}),
         "an id that is none": forged_header(right, alg="RS256", kid=7),
         "no algorithm": forged_header(right, kid="first"), "a list": forged_header(right, alg=["RS256"], kid="first"),
+        "a logout token": issuer.token(header={"typ": "logout+jwt"}),
+        "a logout token of an older provider": issuer.token(
+            events={"http://schemas.openid.net/event/backchannel-logout": {}}),
+        "a proof of possession": issuer.token(header={"typ": "dpop+jwt"}), "a type that is none": issuer.token(
+            header={"typ": ["JWT"]}),
         "claims changed": ".".join((right.split(".")[0], _part(claims), right.split(".")[2])),
         "no signature": right.rpartition(".")[0] + ".", "two parts": right.rpartition(".")[0],
         "not a token": "hello", "nothing": "", "dots": "..", "huge": "a" * (TOKEN_CHARACTERS_MAX + 1),
@@ -156,6 +162,40 @@ async def test_a_rotated_key_is_taken_up_at_once_and_a_withdrawn_one_given_up(
     assert (await checker.principal(rotated)).name == "user:alice"
     with pytest.raises(Unauthenticated, match="does not have"):
         await checker.principal(issuer.token(sub="bob"))
+
+
+async def test_a_token_of_a_withdrawn_key_is_refused_although_it_was_let_in(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checker, forged = tokens(issuer), issuer.token(sub="mallory", exp=time.time() + 1e9)
+    assert (await checker.principal(forged)).name == "user:mallory"
+    issuer.keys = [published(OTHER_RSA_KEY, "second")]
+    monkeypatch.setattr(issuer_keys, "REFETCH_SECONDS", 0.0)
+    monkeypatch.setattr(issuer_keys, "FRESH_SECONDS", 0.0)
+    await checker.principal(forged)  # lets the keys be looked at, beside the call
+    refused = None
+    async with asyncio.timeout(10):
+        while refused is None:
+            await asyncio.sleep(0.01)
+            try:
+                await checker.principal(forged)
+            except Unauthenticated as error:
+                refused = error
+    assert "does not have" in refused.message
+
+
+async def test_a_token_that_was_let_in_is_not_verified_again_while_the_keys_stay(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checker, token = tokens(issuer), issuer.token()
+    await checker.principal(token)
+    monkeypatch.setattr(jwt, "decode", None)
+    assert (await checker.principal(token)).name == "user:alice"
+
+
+@pytest.mark.parametrize("kind", ["JWT", "at+jwt", "application/at+jwt", "AT+JWT", None])
+async def test_tokens_are_called_what_providers_call_them(issuer: Issuer, kind: str | None) -> None:
+    assert (await tokens(issuer).principal(issuer.token(header={"typ": kind}))).name == "user:alice"
 
 
 async def test_unknown_ids_do_not_make_the_provider_be_asked_again_and_again(issuer: Issuer) -> None:
