@@ -18,6 +18,7 @@ _GAP_MAX = 3.2
 _BETWEEN_COLUMNS = 0.5
 _COLUMNS_MAX = 40
 _PROSE_WORDS = 11
+_MARGIN = 0.7
 _CONTINUES = 0.87
 """A line nearer to the one above than this share of the usual distance of rows goes on with its cells."""
 
@@ -206,6 +207,8 @@ def _column(segment: Segment, bands: Sequence[_Band]) -> int:
 
 def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate) -> bool:
     columns = len(candidate.bands)
+    if _is_stretched(candidate.lines):
+        return False
     labels = [row[0][-1].text.endswith(":") for row in rows if row[0]]
     if 2 * sum(labels) >= max(len(labels), 1) or all(cell[-1].text.endswith(":") for cell in rows[0][::2] if cell):
         return False  # labels and values, one or more pairs a line
@@ -214,6 +217,15 @@ def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate
         return len(rows) >= 3 and len(full) >= max(2, 0.5 * len(rows)) and _has_header(rows)
     wide = [row for row in rows if sum(bool(cell) for cell in row) >= min(3, columns)]
     return len(rows) >= _ROWS_MIN and len(full) >= max(2, 0.5 * len(rows)) and len(wide) >= 1
+
+
+def _is_stretched(lines: Sequence[Line]) -> bool:
+    """Tell whether lines are prose whose spaces were made wide: all reach both margins, and words go on in small letters."""
+    left, right = lines[0].left, lines[0].right
+    if any(abs(line.left - left) > _MARGIN or abs(line.right - right) > _MARGIN for line in lines):
+        return False
+    words = [segment.text for line in lines for segment in line.segments]
+    return 2 * sum(text[:1].islower() for text in words) > len(words)
 
 
 def _has_header(rows: Sequence[Sequence[Sequence[Segment]]]) -> bool:
