@@ -220,7 +220,7 @@ def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate
 
 
 def _is_stretched(lines: Sequence[Line]) -> bool:
-    """Tell whether lines are prose whose spaces were made wide: all reach both margins, and words go on in small letters."""
+    """Tell whether lines are prose whose spaces were made wide: all reach both margins, most words begin small."""
     left, right = lines[0].left, lines[0].right
     if any(abs(line.left - left) > _MARGIN or abs(line.right - right) > _MARGIN for line in lines):
         return False

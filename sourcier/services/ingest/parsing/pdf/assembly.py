@@ -19,6 +19,7 @@ from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.pictures import ReadPicture, append_picture
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
+from sourcier.services.ingest.parsing.pdf.struck import mark_struck
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, places_of
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
@@ -44,7 +45,7 @@ def append_pages(
     tables: list[list[Table]] = []
     lines: list[list[Line]] = []
     for page in pages:
-        words = attach_marks(attach_drop_caps(page.words, vocabulary))
+        words = mark_struck(page, attach_marks(attach_drop_caps(page.words, vocabulary)))
         drawn, rest = ruled_tables(page, words)
         tables.append(drawn)
         lines.append(lines_of(rest))
