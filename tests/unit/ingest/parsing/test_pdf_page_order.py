@@ -122,6 +122,44 @@ def test_what_a_person_struck_out_afterwards_is_marked(tmp_path: Path) -> None:
     assert "~~74 euros~~ 81 euros" in read(tmp_path, page)
 
 
+@pytest.mark.parametrize("at", [0, 0.5, 1, 2])
+def test_a_cell_of_several_lines_has_its_neighbours_at_any_height(tmp_path: Path, at: float) -> None:
+    page = PageMaker().text(60, 88, "Article").text(140, 88, "Détail").text(330, 88, "Prix")
+    for number, (label, lines, price) in enumerate((
+        ("Vis", ("Vis à tête fraisée, en acier", "inoxydable, par boîte de", "cent pièces"), "12 euros"),
+        ("Clou", ("Clou à tête large, par", "sachet, au choix du", "client"), "8 euros"),
+        ("Rivet", ("Rivet de cuivre, posé à", "froid, livré avec son", "outil"), "9 euros"),
+    )):
+        top = 110 + 50 * number
+        page.lines(140, top, lines, step=12).text(60, top + 12 * at, label).text(330, top + 12 * at, price)
+    text = read(tmp_path, page)
+    assert "| Vis | Vis à tête fraisée, en acier inoxydable, par boîte de cent pièces | 12 euros |" in text
+    assert "| Rivet | Rivet de cuivre, posé à froid, livré avec son outil | 9 euros |" in text
+
+
+def test_rows_of_a_section_stay_apart(tmp_path: Path) -> None:
+    page = PageMaker().text(60, 88, "Ville").text(140, 88, "Type").text(330, 88, "Jours")
+    for number, town in enumerate(("Lyon", "Nice", "Pau")):
+        top = 110 + 40 * number
+        page.text(60, top, town).lines(140, top, ("neuf", "occasion"), step=12).lines(330, top, ("3", "4"), step=12)
+    text = read(tmp_path, page)
+    assert "| Lyon | neuf | 3 |" in text
+    assert "| | occasion | 4 |" in text
+
+
+def test_two_addresses_side_by_side_are_read_one_after_the_other(tmp_path: Path) -> None:
+    sender, receiver = ("Durand SARL", "12 rue des Lilas", "69003 Lyon"), ("Mairie de Pau", "Place Royale", "64000 Pau")
+    page = PageMaker().lines(60, 60, sender).lines(350, 60, receiver).lines(60, 140, PROSE["badge"])
+    assert_in_order(read(tmp_path, page), *sender, *receiver)
+
+
+def test_labels_and_values_written_line_by_line_stay_together(tmp_path: Path) -> None:
+    page = PageMaker()
+    for number, (label, value) in enumerate((("Nom", "Durand"), ("Ville", "Pau"), ("Emploi", "Menuisier"))):
+        page.text(60, 60 + 14 * number, label).text(350, 60 + 14 * number, value)
+    assert_in_order(read(tmp_path, page), "Nom", "Durand", "Ville", "Pau", "Emploi", "Menuisier")
+
+
 def test_a_page_number_is_left_out_however_large(tmp_path: Path) -> None:
     pages = [
         PageMaker().lines(60, 100, (PROSE[name] * 4)).text(250, 810, f"Page {number} sur 4", size=14)

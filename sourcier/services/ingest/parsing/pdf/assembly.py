@@ -12,6 +12,7 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.pdf.aligned import aligned_tables
 from sourcier.services.ingest.parsing.pdf.columns import regions_of
 from sourcier.services.ingest.parsing.pdf.content.elements import Page, Word
+from sourcier.services.ingest.parsing.pdf.content.struck import mark_struck
 from sourcier.services.ingest.parsing.pdf.layout import Layout, Paragraph, paragraphs
 from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of, lines_of_segments
 from sourcier.services.ingest.parsing.pdf.marks import attach_drop_caps, attach_marks
@@ -19,7 +20,6 @@ from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.pictures import ReadPicture, append_picture
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
-from sourcier.services.ingest.parsing.pdf.struck import mark_struck
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, places_of
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation

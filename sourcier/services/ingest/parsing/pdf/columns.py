@@ -23,6 +23,7 @@ _ACTIVE_MAX = 24
 _TRIED_MAX = 16
 _FULL_SHARE = 0.62
 _PROSE_WORDS = 3.4
+_BLOCK_LINES_MAX = 8
 _LARGE = 1.15
 """A heading is so many times as large as text."""
 _SHORT = 0.6
@@ -273,7 +274,24 @@ def _parts_columns(gutter: _Gutter, lines: Sequence[Line], body_size: float) -> 
         return (prose[0] and drawn[1]) or (prose[1] and drawn[0])
     if _begins_large(left, right, body_size):
         return True
+    if _written_apart(left, right):
+        return True
     return _share_heights(left, right) < 0.35 and (any(prose) or _is_long(left) or _is_long(right))
+
+
+def _written_apart(left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Tell whether two small blocks side by side, such as addresses, were written one after the other.
+
+    Labels with their values, and rows of cells, are written line by line mostly; the last line of an address, or of
+    what a letter says of itself, has a number, that of labels has none.
+    """
+    if max(len(left), len(right)) > _BLOCK_LINES_MAX or any(len(line.segments) > 1 for line in (*left, *right)):
+        return False
+    if any(line.text.endswith((":", "...", "…")) for line in left) or not re.search("[0-9]", left[-1].text):
+        return False
+    named = sum(any(map(str.isalpha, line.text)) for line in right)
+    firsts = [[word.first for line in side for word in line.words] for side in (left, right)]
+    return 2 * named > len(right) and min(firsts[0]) >= 0 and max(firsts[0]) < min(firsts[1])
 
 
 def _begins_large(left: Sequence[Line], right: Sequence[Line], body_size: float) -> bool:
