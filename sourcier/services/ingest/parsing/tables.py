@@ -12,6 +12,7 @@ from sourcier.services.ingest.documents import BlockKind
 
 RULE = re.compile(r"\|(?:---\|)+")
 """The line between a table's header and its rows."""
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:[-–/](?:19|20)?[0-9]{2})?")
 HEADER_ROWS_MAX = 4
 _HEADER_JOINT = " – "
 
@@ -66,16 +67,26 @@ def split_title(cells: Sequence[GridCell], *, height: int, width: int) -> tuple[
 def header_height(cells: Sequence[GridCell], width: int, marked: int = 0) -> int:
     """Return how many first rows name the columns: those that are marked, or that a merged name of the first reaches.
 
-    A name over several columns has names of its own below it; a name over several rows ends where the header does.
+    A name over several columns has names of its own below it, unless these are figures; a name over several rows ends
+    where the header does.
     """
     if marked:
         return min(marked, HEADER_ROWS_MAX)
     first = [cell for cell in cells if cell.row == 0]
-    partial = any(1 < cell.columns < width and cell.text for cell in first)
+    partial = [cell for cell in first if 1 < cell.columns < width and cell.text]
     if not partial:
+        return 1
+    covered = {column for cell in partial for column in range(cell.column, cell.column + cell.columns)}
+    below = [cell.text for cell in cells if cell.row == 1 and cell.column in covered and cell.text]
+    if below and all(map(_is_figure, below)):
         return 1
     tallest = max((cell.rows for cell in first), default=1)
     return min(max(2, tallest), HEADER_ROWS_MAX)
+
+
+def _is_figure(text: str) -> bool:
+    """Tell whether a cell is a value and no name: years and quarters are names."""
+    return any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) and _YEAR.fullmatch(text) is None
 
 
 def join_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[list[str]]:

@@ -18,6 +18,12 @@ _GAP_MAX = 3.2
 _BETWEEN_COLUMNS = 0.5
 _COLUMNS_MAX = 40
 _PROSE_WORDS = 11
+_MARGIN = 0.7
+_JUMP = 1.2
+"""Rows are further apart than lines of a cell by this factor."""
+_LEADING_MAX = 1.5
+_SPACED_ROWS_MIN = 3
+_BROKEN = 0.6
 _CONTINUES = 0.87
 """A line nearer to the one above than this share of the usual distance of rows goes on with its cells."""
 
@@ -152,13 +158,16 @@ def _rows(candidate: _Candidate) -> list[list[list[Segment]]]:
         if len(below.segments) > 1 and _column(below.segments[0], candidate.bands) == 0
     ]
     usual = median(distances) if distances else 0.0
+    spaced = _spaced_rows(candidate)
+    if spaced:
+        return spaced
     rows: list[list[list[Segment]]] = []
     previous: Line | None = None
     for line in candidate.lines:
         cells: list[list[Segment]] = [[] for _ in candidate.bands]
         for segment in line.segments:
             cells[_column(segment, candidate.bands)].append(segment)
-        goes_on = previous is not None and (
+        goes_on = previous is not None and not _stacks_figures(rows[-1], cells) and (
             _continues(line, previous, cells, usual, candidate.bands)
             or (len(rows) == 1 and _header_goes_on(line, previous, cells, rows[0]))
         )
@@ -169,6 +178,57 @@ def _rows(candidate: _Candidate) -> list[list[list[Segment]]]:
             rows.append(cells)
         previous = line
     return rows
+
+
+def _stacks_figures(row: Sequence[Sequence[Segment]], cells: Sequence[Sequence[Segment]]) -> bool:
+    """Tell whether a figure would come below a figure in one cell: these are two rows."""
+    return any(cell and more and _is_figure(cell[-1].text) and _is_figure(more[0].text)
+               for cell, more in zip(row, cells, strict=True))
+
+
+def _is_figure(text: str) -> bool:
+    return any(map(str.isdigit, text)) and not any(map(str.isalpha, text))
+
+
+def _spaced_rows(candidate: _Candidate) -> list[list[list[Segment]]]:
+    """Return rows where white parts them and a cell of several lines has its neighbours at its middle or its foot.
+
+    Empty where that is not certain: lines that white groups may be rows of a section.
+    """
+    lines, bands = candidate.lines, candidate.bands
+    distances = sorted(below.baseline - above.baseline for above, below in pairwise(lines))
+    size = median(line.size for line in lines)
+    # The widest of them: where a label stands between two lines, there are half distances, too.
+    within = max((before for before, after in pairwise(distances)
+                  if before <= _LEADING_MAX * size and after >= _JUMP * before), default=0.0)
+    if not within:
+        return []
+    rows: list[list[list[Segment]]] = []
+    above: Line | None = None
+    for line in lines:
+        if above is None or line.baseline - above.baseline > within + 0.5:
+            rows.append([[] for _ in bands])
+        for segment in line.segments:
+            rows[-1][_column(segment, bands)].append(segment)
+        above = line
+    return rows if len(rows) >= _SPACED_ROWS_MIN and _are_whole(rows, bands) else []
+
+
+def _are_whole(rows: Sequence[Sequence[Sequence[Segment]]], bands: Sequence[_Band]) -> bool:
+    """Tell whether groups of lines are one row each: a column has one line in each, text goes on in the others."""
+    single = any(
+        all(len(row[column]) <= 1 for row in rows) and 2 * sum(bool(row[column]) for row in rows) > len(rows)
+        for column in range(len(bands))
+    )
+    several = [(band, cell) for row in rows for band, cell in zip(bands, row, strict=True) if len(cell) > 1]
+    if not single or any(not any(map(str.isalpha, segment.text)) for _, cell in several for segment in cell[:1]):
+        return False
+    # What the margin of its column broke filled the line before.
+    broken = [
+        after.text[:1].islower() and before.right - before.left >= _BROKEN * (band.right - band.left)
+        for band, cell in several for before, after in pairwise(cell)
+    ]
+    return bool(broken) and 2 * sum(broken) >= len(broken)
 
 
 def _continues(
@@ -206,6 +266,8 @@ def _column(segment: Segment, bands: Sequence[_Band]) -> int:
 
 def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate) -> bool:
     columns = len(candidate.bands)
+    if _is_stretched(candidate.lines):
+        return False
     labels = [row[0][-1].text.endswith(":") for row in rows if row[0]]
     if 2 * sum(labels) >= max(len(labels), 1) or all(cell[-1].text.endswith(":") for cell in rows[0][::2] if cell):
         return False  # labels and values, one or more pairs a line
@@ -214,6 +276,15 @@ def _is_table(rows: Sequence[Sequence[Sequence[Segment]]], candidate: _Candidate
         return len(rows) >= 3 and len(full) >= max(2, 0.5 * len(rows)) and _has_header(rows)
     wide = [row for row in rows if sum(bool(cell) for cell in row) >= min(3, columns)]
     return len(rows) >= _ROWS_MIN and len(full) >= max(2, 0.5 * len(rows)) and len(wide) >= 1
+
+
+def _is_stretched(lines: Sequence[Line]) -> bool:
+    """Tell whether lines are prose whose spaces were made wide: all reach both margins, most words begin small."""
+    left, right = lines[0].left, lines[0].right
+    if any(abs(line.left - left) > _MARGIN or abs(line.right - right) > _MARGIN for line in lines):
+        return False
+    words = [segment.text for line in lines for segment in line.segments]
+    return 2 * sum(text[:1].islower() for text in words) > len(words)
 
 
 def _has_header(rows: Sequence[Sequence[Sequence[Segment]]]) -> bool:

@@ -12,14 +12,15 @@ from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.pdf.aligned import aligned_tables
 from sourcier.services.ingest.parsing.pdf.columns import regions_of
 from sourcier.services.ingest.parsing.pdf.content.elements import Page, Word
+from sourcier.services.ingest.parsing.pdf.content.struck import mark_struck
 from sourcier.services.ingest.parsing.pdf.layout import Layout, Paragraph, paragraphs
-from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of
+from sourcier.services.ingest.parsing.pdf.lines import Line, lines_of, lines_of_segments
 from sourcier.services.ingest.parsing.pdf.marks import attach_drop_caps, attach_marks
 from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.pictures import ReadPicture, append_picture
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
-from sourcier.services.ingest.parsing.pdf.tables import Cell, Table
+from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, places_of
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
 from sourcier.services.ingest.parsing.tables import render_table
@@ -44,7 +45,7 @@ def append_pages(
     tables: list[list[Table]] = []
     lines: list[list[Line]] = []
     for page in pages:
-        words = attach_marks(attach_drop_caps(page.words, vocabulary))
+        words = mark_struck(page, attach_marks(attach_drop_caps(page.words, vocabulary)))
         drawn, rest = ruled_tables(page, words)
         tables.append(drawn)
         lines.append(lines_of(rest))
@@ -95,29 +96,40 @@ def _without_running(pages: Sequence[Page], lines: list[list[Line]], builder: Do
 
 
 def _laid_out(page: Page, lines: Sequence[Line], drawn: Sequence[Table], layout: Layout) -> list[Part]:
-    """Return a page's parts in reading order: drawn tables stand between the lines above and below them."""
-    parts: list[Part] = []
-    rest = list(lines)
-    for table in sorted(drawn, key=lambda table: table.box.top):
-        above = [line for line in rest if line.baseline <= table.box.top + 2]
-        rest = [line for line in rest if line.baseline > table.box.top + 2]
-        parts.extend(_flow(above, layout, page.number))
-        parts.append(table)
-    parts.extend(_flow(rest, layout, page.number))
-    return place_notes(parts, body_size=layout.body_size)
+    """Return a page's parts in reading order: drawn tables hold their places among the lines of their column."""
+    if drawn:
+        held = (segment for number, table in enumerate(drawn) for segment in places_of(table, number))
+        lines = lines_of_segments((*(segment for line in lines for segment in line.segments), *held))
+    return place_notes(list(_flow(lines, drawn, layout, page.number)), body_size=layout.body_size)
 
 
-def _flow(lines: Sequence[Line], layout: Layout, number: int) -> Iterable[Part]:
-    for region in regions_of(lines):
+def _flow(lines: Sequence[Line], drawn: Sequence[Table], layout: Layout, number: int) -> Iterable[Part]:
+    told: set[int] = set()
+    for region in regions_of(lines, body_size=layout.body_size):
         group: list[Line] = []
-        for part in aligned_tables(region.lines, number):
-            if isinstance(part, Line):
-                group.append(part)
-                continue
-            yield from paragraphs(group, layout, number)
-            group = []
-            yield part
+        for line in region.lines:
+            for table in dict.fromkeys(segment.table for segment in line.segments):
+                if table >= 0 and table not in told:
+                    told.add(table)
+                    yield from _written(group, layout, number)
+                    group = []
+                    yield drawn[table]
+            beside = [segment for segment in line.segments if segment.table < 0]
+            if beside:
+                group.append(line if len(beside) == len(line.segments) else Line.of(beside))
+        yield from _written(group, layout, number)
+
+
+def _written(lines: Sequence[Line], layout: Layout, number: int) -> Iterable[Part]:
+    group: list[Line] = []
+    for part in aligned_tables(lines, number):
+        if isinstance(part, Line):
+            group.append(part)
+            continue
         yield from paragraphs(group, layout, number)
+        group = []
+        yield part
+    yield from paragraphs(group, layout, number)
 
 
 def _join_pages(pages: list[list[Part]]) -> None:

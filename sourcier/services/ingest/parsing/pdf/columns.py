@@ -23,9 +23,14 @@ _ACTIVE_MAX = 24
 _TRIED_MAX = 16
 _FULL_SHARE = 0.62
 _PROSE_WORDS = 3.4
+_BLOCK_LINES_MAX = 8
+_LARGE = 1.15
+"""A heading is so many times as large as text."""
 _SHORT = 0.6
 _PARTED = 1.7
 """Lines further apart, in usual distances, belong to different parts of the page."""
+_BELOW = 4.0
+"""As far below its column, in usual distances, a block may stand that ends the page."""
 _NEAR = 0.9
 """Baselines nearer than so many sizes of type are not those of two lines of one column."""
 _BULLET = re.compile(r"[•◦▪‣●○■□☐☒➢➤✓–—-]\s*\w")
@@ -47,23 +52,49 @@ class Region:
     lines: tuple[Line, ...]
 
 
-def regions_of(lines: Sequence[Line], *, depth: int = 0) -> list[Region]:
-    """Return the parts of a page, or of a column, in reading order."""
+def regions_of(lines: Sequence[Line], *, body_size: float, depth: int = 0) -> list[Region]:
+    """Return the parts of a page, or of a column, in reading order; text larger than `body_size` may be a heading."""
     if not lines:
         return []
-    found = None if depth >= _DEPTH_MAX or len(lines) < _LINES_MIN else _best_gutter(lines)
+    found = None if depth >= _DEPTH_MAX or len(lines) < _LINES_MIN else _best_gutter(lines, body_size)
     if found is None:
         return [Region(tuple(lines))]
-    middle = lines[found.first : found.end]
     at = (found.left + found.right) / 2
+    found = found._replace(end=_section_end(lines, found, at, body_size))
+    middle = lines[found.first : found.end]
     left = _side(middle, at, left=True)
     right = _side(middle, at, left=False)
     return [
-        *regions_of(lines[: found.first], depth=depth + 1),
-        *regions_of(left, depth=depth + 1),
-        *regions_of(right, depth=depth + 1),
-        *regions_of(lines[found.end :], depth=depth + 1),
+        *regions_of(lines[: found.first], body_size=body_size, depth=depth + 1),
+        *regions_of(left, body_size=body_size, depth=depth + 1),
+        *regions_of(right, body_size=body_size, depth=depth + 1),
+        *regions_of(lines[found.end :], body_size=body_size, depth=depth + 1),
     ]
+
+
+def _section_end(lines: Sequence[Line], gutter: _Gutter, at: float, body_size: float) -> int:
+    """Return where the columns end: at a heading over all of them, which is short enough to cross no white.
+
+    Nothing stands beside it, the columns above end at about one height, and those below begin at one.
+    """
+    for index in range(gutter.first + 2, gutter.end - 2):
+        line, above, below = lines[index], lines[index - 1], lines[index + 1]
+        if line.size < _LARGE * body_size or line.right > at:
+            continue
+        beside_above = next((each for each in lines[gutter.first : index][::-1] if each.right > at), None)
+        beside_below = next((each for each in lines[index + 1 : gutter.end] if each.right > at), None)
+        if beside_above is None or beside_below is None or below.left > at:
+            continue
+        if any(each.size >= _LARGE * body_size for row in (below, beside_below) for each in row.segments):
+            continue  # each column has a heading of its own
+        white = beside_below.baseline - beside_above.baseline
+        if (
+            white >= 1.2 * line.size + 1.6 * body_size
+            and abs(beside_below.baseline - below.baseline) <= 0.3 * body_size
+            and abs(beside_above.baseline - above.baseline) <= 2.0 * body_size
+        ):
+            return index
+    return gutter.end
 
 
 def _side(lines: Iterable[Line], at: float, *, left: bool) -> list[Line]:
@@ -71,7 +102,7 @@ def _side(lines: Iterable[Line], at: float, *, left: bool) -> list[Line]:
     return lines_of_segments(s for line in lines for s in line.segments if (s.left + s.right < 2 * at) == left)
 
 
-def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
+def _best_gutter(lines: Sequence[Line], body_size: float) -> _Gutter | None:
     weighted: list[tuple[float, _Gutter]] = []
     # The longest first, and few of them: on a page of scattered pieces there is one beside each.
     longest = sorted(_gutters(lines), key=lambda gutter: gutter.first - gutter.end)[:_TRIED_MAX]
@@ -81,7 +112,7 @@ def _best_gutter(lines: Sequence[Line]) -> _Gutter | None:
             # The longest stripe; of equal ones the widest.
             weighted.append((height * (1 + min(gutter.right - gutter.left, 40.0) / 200), gutter))
     weighted.sort(reverse=True)
-    return next((gutter for _, gutter in weighted if _parts_columns(gutter, lines)), None)
+    return next((gutter for _, gutter in weighted if _parts_columns(gutter, lines, body_size)), None)
 
 
 def _gutters(lines: Sequence[Line]) -> Iterator[_Gutter]:
@@ -134,12 +165,49 @@ def _trimmed(gutter: _Gutter, lines: Sequence[Line]) -> _Gutter | None:
     usual = max(median(distances or [0.0]), 1.15 * median(line.size for line in lines[first:end]))
     # What is left of the longer column goes on after a heading or a paragraph as the columns do elsewhere.
     parted = max(_PARTED * usual, 1.1 * max(distances, default=0.0))
-    while first > gutter.first and lines[first].baseline - lines[first - 1].baseline <= 1.25 * usual:
-        first -= 1
+    while first and (above := _belongs_above(lines, first, gutter, usual)):
+        first -= above
     while end < gutter.end and lines[end].baseline - lines[end - 1].baseline <= parted:
         end += 1
+    if gutter.end == len(lines) and _goes_on_below(lines[first:end], lines[end:], at, usual):
+        end = gutter.end
     end = _without_heading_below(gutter, lines, both[-1] + 1, end, usual)
     return gutter._replace(first=first, end=end) if end - first >= _LINES_MIN else None
+
+
+def _belongs_above(lines: Sequence[Line], first: int, gutter: _Gutter, usual: float) -> int:
+    """Return how many lines right above the columns are their first ones.
+
+    A third column may begin below the first line of the other two, where no white of its own has begun.
+    """
+    line = lines[first - 1]
+    away = lines[first].baseline - line.baseline
+    if away > _PARTED * usual or (first <= gutter.first and _crosses(line, gutter)):
+        return 0
+    if away <= 1.25 * usual or line.right <= gutter.left:
+        return 1
+    # Beginnings of two columns that share no heights: one line of the left, a heading of the right.
+    beside = first > 1 and lines[first - 2].right <= gutter.left and line.left >= gutter.right
+    return 2 if beside and line.baseline - lines[first - 2].baseline <= 1.25 * usual else 0
+
+
+def _crosses(line: Line, gutter: _Gutter) -> bool:
+    return any(segment.left < gutter.right and gutter.left < segment.right for segment in line.segments)
+
+
+def _goes_on_below(columns: Sequence[Line], rest: Sequence[Line], at: float, usual: float) -> bool:
+    """Tell whether what is left of a page, all on one side, is of the column above it: lines broken at its width."""
+    left = all(line.right < at for line in rest)
+    if len(rest) < 2 or not (left or all(line.left > at for line in rest)):
+        return False
+    side = _side(columns, at, left=left)
+    reach = max(line.right for line in side) - min(line.left for line in side)
+    size = median(line.size for line in side)
+    return (
+        rest[0].baseline - columns[-1].baseline <= _BELOW * usual
+        and max(line.right - line.left for line in rest) >= _FULL_SHARE * reach
+        and any(abs(line.size - size) <= 0.1 * size for line in rest)
+    )
 
 
 def _without_heading_below(gutter: _Gutter, lines: Sequence[Line], least: int, end: int, usual: float) -> int:
@@ -187,18 +255,62 @@ def _distances(lines: Sequence[Line], at: float) -> list[float]:
     ]
 
 
-def _parts_columns(gutter: _Gutter, lines: Sequence[Line]) -> bool:
+def _parts_columns(gutter: _Gutter, lines: Sequence[Line], body_size: float) -> bool:
     at = (gutter.left + gutter.right) / 2
     middle = lines[gutter.first : gutter.end]
     left, right = _side(middle, at, left=True), _side(middle, at, left=False)
     if len(left) < _LINES_MIN - 1 or len(right) < _LINES_MIN - 1 or len(left) + len(right) < 2 * _LINES_MIN - 1:
         return False
+    drawn = any(not line.written for line in left), any(not line.written for line in right)
+    if any(drawn):
+        left, right = [line for line in left if line.written], [line for line in right if line.written]
     if _is_list(left) and _is_list(right):
         return True
     prose = _is_prose(left), _is_prose(right)
     if all(prose):
         return True
+    if any(drawn):
+        # A drawn table beside text stands in a column; beside single words these belong to it.
+        return (prose[0] and drawn[1]) or (prose[1] and drawn[0])
+    if _begins_large(left, right, body_size):
+        return True
+    if _written_apart(left, right):
+        return True
     return _share_heights(left, right) < 0.35 and (any(prose) or _is_long(left) or _is_long(right))
+
+
+def _written_apart(left: Sequence[Line], right: Sequence[Line]) -> bool:
+    """Tell whether two small blocks side by side, such as addresses, were written one after the other.
+
+    Labels with their values, and rows of cells, are written line by line mostly; the last line of an address, or of
+    what a letter says of itself, has a number, that of labels has none.
+    """
+    if max(len(left), len(right)) > _BLOCK_LINES_MAX or any(len(line.segments) > 1 for line in (*left, *right)):
+        return False
+    if any(line.text.endswith((":", "...", "…")) for line in left) or not re.search("[0-9]", left[-1].text):
+        return False
+    named = sum(any(map(str.isalpha, line.text)) for line in right)
+    firsts = [[word.first for line in side for word in line.words] for side in (left, right)]
+    return 2 * named > len(right) and min(firsts[0]) >= 0 and max(firsts[0]) < min(firsts[1])
+
+
+def _begins_large(left: Sequence[Line], right: Sequence[Line], body_size: float) -> bool:
+    """Tell whether both sides begin with a heading, or one side is a heading and the other one text.
+
+    Cells of a row are of one size. A heading alone is a column that has just begun where it stands at its top.
+    """
+    least = _LARGE * body_size
+    sides = (left, right)
+    large = [[line.size >= least for line in side] for side in sides]
+    top = abs(left[0].baseline - right[0].baseline) <= 2 * max(left[0].size, right[0].size)
+    if not top or (all(large[0]) and all(large[1])):
+        return False
+    if large[0][0] and large[1][0]:
+        return True
+    return any(
+        all(sizes) and _is_prose(other) and side[-1].baseline - side[0].baseline <= len(side) * 1.4 * side[0].size
+        for sizes, side, other in zip(large, sides, sides[::-1], strict=True)
+    )
 
 
 def _is_long(lines: Sequence[Line]) -> bool:

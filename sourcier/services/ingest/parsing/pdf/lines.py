@@ -34,6 +34,8 @@ class Segment:
     baseline: float
     size: float
     bold: bool
+    table: int = -1
+    """Number of the drawn table of which this is a row's place; it has no words then."""
 
     @classmethod
     def of(cls, words: Sequence[Word]) -> Segment:
@@ -114,6 +116,11 @@ class Line:
     def bold(self) -> bool:
         """All of it is."""
         return all(segment.bold for segment in self.segments)
+
+    @property
+    def written(self) -> bool:
+        """It is text; a row of a drawn table is not."""
+        return all(segment.table < 0 for segment in self.segments)
 
     @property
     def foreign(self) -> bool:

@@ -12,6 +12,9 @@ from sourcier.services.ingest.parsing.pdf.content.elements import Word
 from sourcier.services.ingest.parsing.scripts import SUBSCRIPTS, SUPERSCRIPTS
 
 _SMALLER = 0.88
+_HARDLY_SMALLER = 0.96
+"""As large as this a word is a mark only where it is raised or lowered far enough to be seen, by `_SHIFT_SEEN`."""
+_SHIFT_SEEN = 0.25
 _SMALLER_MAX = 2.6
 """Next to a letter so many times its size a word is no mark: the letter is a drop cap."""
 _SHIFT_MIN = 0.1
@@ -46,7 +49,7 @@ def attach_marks(words: Sequence[Word]) -> list[Word]:
     for index, word in enumerate(words):
         # Nearly all words are as large as the text and as the word before: no mark, and nothing to look for.
         before = words[index - 1].size if index else 0.0
-        if len(word.text) > _MARK_CHARACTERS_MAX or word.size > _SMALLER * max(body, before):
+        if len(word.text) > _MARK_CHARACTERS_MAX or word.size > _HARDLY_SMALLER * max(body, before):
             continue
         if not _can_be_mark(word.text) or _is_within_small_text(index, words):
             continue
@@ -140,10 +143,11 @@ def _base(index: int, word: Word, words: Sequence[Word], by_right: dict[int, lis
             other = words[place]
             large = other.size
             # The sizes first: nearly all neighbours are of one.
-            if size > _SMALLER * large or size * _SMALLER_MAX < large or place == index:
+            if size > _HARDLY_SMALLER * large or size * _SMALLER_MAX < large or place == index:
                 continue
             shift = abs(other.baseline - baseline) / large
-            if _SHIFT_MIN <= shift <= _SHIFT_MAX and -0.15 * large <= left - other.right <= 0.35 * large:
+            least = _SHIFT_MIN if size <= _SMALLER * large else _SHIFT_SEEN
+            if least <= shift <= _SHIFT_MAX and -0.15 * large <= left - other.right <= 0.35 * large:
                 best = min(best or (shift, place), (shift, place))
     return best[1] if best else None
 

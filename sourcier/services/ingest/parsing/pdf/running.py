@@ -53,6 +53,8 @@ class _Form(NamedTuple):
     number: int
     bare: bool
     """Nothing but a page number."""
+    named: bool = False
+    """Its number says that it is a page's: `Page 4`, `4 sur 12`."""
 
 
 class Running(NamedTuple):
@@ -81,8 +83,9 @@ def running_lines(pages: Sequence[Sequence[Line]], heights: Sequence[float], hea
         near = [*members, *groups.get((text, place + 1), ()), *groups.get((text, place - 1), ())]
         apart = members[0][1].bare or sum(edge.apart for edge, _ in near) >= _APART_SHARE * len(near)
         if apart and _are_most({edge.page for edge, _ in near}, written) and _counts(near):
-            for edge, _ in members:
-                if edge.line.size < heading_size:
+            for edge, form in members:
+                # A page's number is no heading, however large; "Fiche – 4" may be one.
+                if edge.line.size < heading_size or form.named:
                     chosen[edge.page].append(edge.line)
                     texts.setdefault(text or "#")
     return Running(frozenset(_bounded(chosen, pages)), tuple(texts))
@@ -148,11 +151,12 @@ def _form(line: Line) -> _Form:
     pieces = [piece for segment in line.segments for piece in (*_PIECES.findall(segment.text), "\t")]
     text: list[str] = []
     number = -1
+    named = False
     index = 0
     while index < len(pieces):
         taken, value = _page_number(pieces, index, text)
         if taken and number < 0:
-            number = value
+            number, named = value, taken > 1
             text.append("#")
             index += taken
         else:
@@ -160,7 +164,7 @@ def _form(line: Line) -> _Form:
             index += 1
     words = [piece for piece in text if piece != "\t"]
     bare = number >= 0 and all(word == "#" or word in _SIGNS for word in words)
-    return _Form("" if bare else " ".join(words), number, bare)
+    return _Form("" if bare else " ".join(words), number, bare, named)
 
 
 def _page_number(pieces: Sequence[str], index: int, before: Sequence[str]) -> tuple[int, int]:

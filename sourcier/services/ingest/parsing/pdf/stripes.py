@@ -19,6 +19,8 @@ _CROSSING_SHARE = 0.12
 """Of the lines that have text on both sides: a title over two columns may cross the white between them."""
 _APART_EM = 3.2
 """Lines further apart belong to different parts of the page."""
+_STEP_MAX = 1.25
+"""A single piece further from the row above it than rows are from one another, times this, is text below the table."""
 _TRIED_MAX = 64
 """Places: a table has far fewer columns, and prose has many gaps."""
 
@@ -39,20 +41,24 @@ def _runs(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
     """Yield from where to where lines follow one another of which the first and the last have more than one segment."""
     start: int | None = None
     last = 0
+    step = 0.0
     for index, line in enumerate(lines):
-        if start is not None and _ends(line, lines[last - 1], lines[index - 1]):
+        if start is not None and _ends(line, lines[last - 1], lines[index - 1], step):
             if last - start >= _LINES_MIN:
                 yield start, last
             start = None
         if len(line.segments) > 1:
+            step = 0.0 if start is None else max(step, line.baseline - lines[index - 1].baseline)
             start, last = (index if start is None else start), index + 1
     if start is not None and last - start >= _LINES_MIN:
         yield start, last
 
 
-def _ends(line: Line, row: Line, previous: Line) -> bool:
+def _ends(line: Line, row: Line, previous: Line, step: float) -> bool:
     """Tell whether a line is not of the last row's table: it stands apart, or is text that covers a gap of that row."""
     if line.top - previous.bottom > _APART_EM * line.size:
+        return True
+    if len(line.segments) == 1 and 0 < step * _STEP_MAX < line.baseline - previous.baseline:
         return True
     return len(line.segments) == 1 and any(
         line.left < before.right and after.left < line.right for before, after in pairwise(row.segments)

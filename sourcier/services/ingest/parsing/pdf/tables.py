@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,6 +38,16 @@ class Table:
     def width(self) -> int:
         """Number of columns."""
         return max(map(len, self.rows), default=0)
+
+
+def places_of(table: Table, number: int) -> Iterator[Segment]:
+    """Yield what holds a drawn table's place among the lines of its page: a piece of its width for each line in it."""
+    words = sorted((word for row in table.rows for cell in row for word in cell.words), key=lambda word: word.baseline)
+    at = -math.inf
+    for word in words:
+        if word.baseline - at > 0.5 * word.size:
+            at = word.baseline
+            yield Segment((), "", table.box.left, table.box.right, at, word.size, bold=False, table=number)
 
 
 def cell_of(words: Sequence[Word]) -> Cell:

@@ -94,6 +94,8 @@ class Page:
     """What people noted on the page, in reading order."""
     horizontal: list[Rule] = field(default_factory=list)
     vertical: list[Rule] = field(default_factory=list)
+    struck: list[Rule] = field(default_factory=list)
+    """Lines by which a person struck text out, afterwards."""
     pictured: bool = False
     """A picture covers a good part of it."""
     drawn: bool = False

@@ -9,7 +9,7 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Word
+from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
 from sourcier.services.ingest.parsing.pdf.content.frame import Frame
 
 TICKED, EMPTY = "☒", "☐"
@@ -56,6 +56,8 @@ def add_annotations(page: pypdfium2.PdfPage, form: Any, frame: Frame, found: Pag
             else:
                 remarks.append((box.top, text))
         elif kind in _REMARKED:
+            if kind == pdfium.FPDF_ANNOT_STRIKEOUT:
+                found.struck.extend(_struck(annotation, frame))
             remarks.append((box.top, _string(annotation, b"Contents")))
     found.remarks.extend(text.strip() for _, text in sorted(remarks) if text.strip())
 
@@ -137,6 +139,16 @@ def _box(annotation: Any, frame: Frame) -> Box | None:
         return None
     box = frame.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
     return box if box.right > 0 and box.bottom > 0 and box.left < frame.width and box.top < frame.height else None
+
+
+def _struck(annotation: Any, frame: Frame) -> Iterator[Rule]:
+    """Yield a line through the middle of each piece of text that is struck out."""
+    quad = pdfium.FS_QUADPOINTSF()
+    for index in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(annotation), _ANNOTATIONS_MAX)):
+        if pdfium.FPDFAnnot_GetAttachmentPoints(annotation, index, ctypes.byref(quad)):
+            xs, ys = (quad.x1, quad.x2, quad.x3, quad.x4), (quad.y1, quad.y2, quad.y3, quad.y4)
+            box = frame.box(min(xs), min(ys), max(xs), max(ys))
+            yield Rule((box.top + box.bottom) / 2, box.left, box.right)
 
 
 def _string(annotation: Any, key: bytes) -> str:
