@@ -22,7 +22,7 @@ LEXICAL_POWER = 2.0
 ones, which late interaction tells better. With codes of one bit this takes back part of what they lose."""
 TITLE_WEIGHT = 0.2
 """What a title adds whose words are all of the question's words, and no others. Chosen on all sets at once:
-docs/measured/history/retrieval.md has what other weights gain and lose (ADR 43)."""
+docs/measured/history/retrieval.md has what other weights gain and lose (ADR 41)."""
 TITLE_POWER = 2.0
 """Of the share of words in common: a title that has some words of the question is common, one that it names is not."""
 TITLE_WORD_LETTERS_MIN = 3
