@@ -126,10 +126,10 @@ deploy-check: ## Prove that the renderings are fresh; tests/deploy proves that t
 	@$(PYTHON) deploy/k8s/dashboards.py --check
 	@$(PYTHON) deploy/k8s/render.py --check
 
-images: ## As root: build every image but the GPU's on a base of Debian's packages, run them, ask them a question.
+images: ## As root: build images on a base of Debian's packages, run them, ask them a question: make images [LARGE=1].
 	@$(INSTALL) services dev export generate deploy
 	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct whisper-base reader
-	@SOURCIER_TEST_IMAGES=1 $(RUN) -m pytest -n 0 -s tests/deploy/test_images_running.py
+	@SOURCIER_TEST_IMAGES=$(if $(call said,$(LARGE)),large,small) $(RUN) -m pytest -n 0 -s tests/deploy/test_images_running.py
 
 lock: ## Resolve the lock files again from requirements/*.in.
 	@$(INSTALL) services dev

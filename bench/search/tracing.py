@@ -52,7 +52,7 @@ class Collector:
 async def run(*, quick: bool) -> list[Table]:
     """Search the same texts in three stacks, one after the other."""
     files, _ = sheets()
-    blocks = 2 if quick else 12
+    blocks = 2 if quick else 8
     asked = itertools.cycle(questions(2_000))
     collector = Collector()
     async with collector.serving() as url, AsyncExitStack() as opened:
@@ -78,7 +78,7 @@ async def _searches(clients: dict[str, Client], asked: Iterator[str], *, count: 
 
     async def of(name: str) -> float:
         started = time.perf_counter()
-        await clients[name].search(next(turns[name]), rerank=False)
+        await clients[name].search(next(turns[name]), mode="fused")
         return 1000 * (time.perf_counter() - started)
 
     await interleave(table, {name: partial(of, name) for name in clients}, rounds=count)

@@ -1,4 +1,7 @@
-"""Images built, run and asked: `make images`, as root, where buildah, runc and mmdebstrap are."""
+"""Images built, run and asked: `make images`, as root, where buildah, runc and mmdebstrap are.
+
+Without `LARGE=1`, those with vLLM or PyTorch are left out, and the language model is a service of this machine.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,17 @@ from tests.deploy import containers
 
 ROOT = Path(__file__).parents[2]
 ASKED = os.environ.get("SOURCIER_TEST_IMAGES", "")
+"""`small` or `large`; else nothing is built."""
+BUILT = (*containers.TARGETS, *(containers.LARGE if ASKED == "large" else ()))
 MEGABYTES_MAX = 450.0
 """What an image may add to its base."""
 OVER = {"embed": 540.0, "ocr": 590.0, "speech": 680.0}
 """Those that hold a runtime of models or OpenCV, and do not keep to it: what they are bounded by instead."""
 SCAN = "Quand le site de Nantes est-il fermé pendant l’été ?"
 """The demo's first question: its answer is in a scanned page."""
+
+MODEL = "smollm2-135m-instruct"
+TOLD = ("SOURCIER_NATS", "SOURCIER_POSTGRES", "SOURCIER_S3", "SOURCIER_INTERNAL_TOKEN", "SOURCIER_GENERATE_URL")
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,10 +45,11 @@ def services() -> Mapping[str, tuple[str, str]]:
     """Return the image and the prefix of the settings of each service of the stack, a loopback address each."""
     images = {"ingest": "INGEST", "ocr": "INGEST", "speech": "INGEST", "embed": "EMBED", "rerank": "RERANK",
               "generate-cpu": "GENERATE", "gateway": "GATEWAY", "web": "WEB"}
-    return {image: (prefix, f"127.0.0.{number}") for number, (image, prefix) in enumerate(images.items(), start=21)}
+    return {image: (prefix, f"127.0.0.{number}") for number, (image, prefix) in enumerate(images.items(), start=21)
+            if image in BUILT}
 
 
-@pytest.mark.parametrize("target", [*containers.TARGETS, *containers.LARGE])
+@pytest.mark.parametrize("target", BUILT)
 def test_a_target_builds_and_is_of_a_bounded_size(target: str) -> None:
     containers.build(target)
     added = containers.megabytes(target) - containers.megabytes("base")
@@ -61,6 +70,7 @@ def test_no_image_holds_an_installer_or_a_compiler() -> None:
             containers.run("buildah", "rm", working)
 
 
+@pytest.mark.skipif("models" not in BUILT, reason="holds PyTorch: `make images LARGE=1`")
 async def test_the_image_of_models_lists_them(tmp_path: Path) -> None:
     models = root_of(os.environ)
     async with containers.container("models", tmp_path, told={}, models=models) as running:
@@ -88,12 +98,15 @@ async def test_the_images_answer_the_first_question_of_the_demo(tmp_path: Path) 
 @asynccontextmanager
 async def stack(folder: Path) -> AsyncIterator[dict[str, containers.Container]]:
     """Run an image of each service on servers of this machine, until the HEALTHCHECK of each passes."""
-    async with running_stack(SOURCIER_STACK_SERVICES="none") as servers, AsyncExitStack() as opened:
-        told = {key: value for key, value in servers.items()
-                if key.startswith(("SOURCIER_NATS", "SOURCIER_POSTGRES", "SOURCIER_S3", "SOURCIER_INTERNAL_TOKEN"))}
+    here = "none" if "generate-cpu" in BUILT else "generate"
+    async with (
+        running_stack(SOURCIER_STACK_SERVICES=here, SOURCIER_GENERATE_MODEL=MODEL) as servers,
+        AsyncExitStack() as opened,
+    ):
+        told = {key: value for key, value in servers.items() if key.startswith(TOLD)}
         told |= {f"SOURCIER_{prefix}_URL": f"{address}:50051" for image, (prefix, address) in services().items()
                  if image not in ("ocr", "speech", "web")}
-        told |= {"SOURCIER_GENERATE_MODEL": "smollm2-135m-instruct", "SOURCIER_INGEST_SPEECH": "true",
+        told |= {"SOURCIER_GENERATE_MODEL": MODEL, "SOURCIER_INGEST_SPEECH": "true",
                  "SOURCIER_START_WAIT_SECONDS": "120"}
         running: dict[str, containers.Container] = {}
         for image, (prefix, address) in services().items():
