@@ -89,7 +89,7 @@ BENCHMARKS = {
     ),
     "traces": Benchmark(
         module="bench.search.tracing", about="what traces of a tenth of the requests cost a search",
-        page="search-path", environments=("export",), quick_seconds=60, seconds=200,
+        page="search-path", environments=("export",), quick_seconds=40, seconds=480,
     ),
     "generate": Benchmark(
         module="bench.generation.generating", about="the first token, beside vLLM called directly", page="generation",

@@ -117,7 +117,8 @@ async def stack(folder: Path) -> AsyncIterator[dict[str, containers.Container]]:
             running[image] = await opened.enter_async_context(
                 containers.container(image, folder, told=told | own, models=root_of(os.environ))
             )
-            await running[image].healthy()
+        for each in running.values():
+            await each.healthy()
         yield running
 
 
