@@ -1,4 +1,4 @@
-# All there is to learn: demo, test, clients, lint, proto, web, bench, eval, chaos, mutants, models, deploy, lock, clean.
+# All there is to learn: demo, test, clients, lint, proto, web, bench, eval, chaos, mutants, models, deploy, images, lock, clean.
 # CI calls the same targets.
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -10,7 +10,7 @@ INSTALL := $(PYTHON) requirements/install.py
 said = $(filter-out 0 no No NO false False FALSE off Off OFF,$(1))
 
 .PHONY: help demo test clients unit lint proto tree proto-check web web-check breaking bench eval chaos mutants models deploy \
-  deploy-check lock clean
+  deploy-check images lock clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -125,6 +125,11 @@ deploy-check: ## Prove that the renderings are fresh; tests/deploy proves that t
 	@$(INSTALL) deploy
 	@$(PYTHON) deploy/k8s/dashboards.py --check
 	@$(PYTHON) deploy/k8s/render.py --check
+
+images: ## As root: build images on a base of Debian's packages, run them, ask them a question: make images [LARGE=1].
+	@$(INSTALL) services dev export generate deploy
+	@$(RUN) -m sourcier.models fetch multilingual-e5-small smollm2-135m-instruct whisper-base reader
+	@SOURCIER_TEST_IMAGES=$(if $(call said,$(LARGE)),large,small) $(RUN) -m pytest -n 0 -s tests/deploy/test_images_running.py
 
 lock: ## Resolve the lock files again from requirements/*.in.
 	@$(INSTALL) services dev

@@ -87,6 +87,10 @@ BENCHMARKS = {
         module="bench.search.searching", about="`Search` by stage", page="search-path", environments=("export",),
         quick_seconds=20,
     ),
+    "traces": Benchmark(
+        module="bench.search.tracing", about="what traces of a tenth of the requests cost a search",
+        page="search-path", environments=("export",), quick_seconds=40, seconds=480,
+    ),
     "generate": Benchmark(
         module="bench.generation.generating", about="the first token, beside vLLM called directly", page="generation",
         environments=("export", "generate"), models=(SMOLLM2,), quick_seconds=40, seconds=190,

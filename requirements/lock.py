@@ -18,6 +18,7 @@ FOLDER = Path(__file__).resolve().parent
 
 UNIVERSAL = (
     "services", "dev", "deploy", "proto", "web", "report", "profile", "llamaindex", "haystack", "clients", "readers",
+    "sbom",
 )
 TORCH = ("export", "generate", "bench")
 LEFT_OUT = {

@@ -19,12 +19,14 @@ INGEST = {
     "cssselect2", "lxml", "markdown-it-py", "mdit-py-plugins", "mdurl", "olefile", "pillow",
     "pypdfium2", "tinycss2", "webencodings",
 }
+HUB = {"filelock", "fsspec", "hf-xet", "huggingface-hub"}
+"""What fetches models from their hub: `models` does, services do not; faster-whisper imports it."""
 INFERENCE = {"onnxruntime", "flatbuffers"}
 PARTS = {
     "web": WEB,
     "ingest": INGEST,
     "ocr": INFERENCE | {"opencv-python-headless", "rapidocr"},
-    "speech": INFERENCE | {"av", "ctranslate2", "faster-whisper"},
+    "speech": INFERENCE | HUB | {"av", "ctranslate2", "faster-whisper"},
     "embed": INFERENCE | {"openvino", "openvino-telemetry"},
     "rerank": INFERENCE,
 }
