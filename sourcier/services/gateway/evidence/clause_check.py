@@ -11,6 +11,7 @@ from typing import TypeVar
 from prometheus_client import Counter
 
 from sourcier.services.gateway.anchoring.anchors import Anchors
+from sourcier.services.gateway.anchoring.persons import asks_who, names_a_stranger
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.gone import Gone
 from sourcier.services.gateway.clauses.questions import asked
@@ -129,6 +130,24 @@ class ClauseCheck:
         return (
             self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
             or self._to_its_figures(sentence, numbers) or self._to_its_time(sentence)
+            or self._to_whom_it_names(sentence, numbers)
+        )
+
+    def _to_whom_it_names(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
+        """Return what speaks against an answer to "who" that names nobody whom its passages name."""
+        if not self._asks_who or not all(self._is_strange_to(sentence, number) for number in numbers):
+            return None
+        return self._objection(Finding.OFF_TOPIC, "stranger", "", None)
+
+    @cached_property
+    def _asks_who(self) -> bool:
+        return asks_who(self._question)
+
+    def _is_strange_to(self, sentence: str, number: int) -> bool:
+        passage = self._passages[number - 1]
+        # Words of two languages have too little in common to tell anything by what they lack.
+        return (not passage.language or passage.language == self._language) and names_a_stranger(
+            sentence, self._question, f"{passage.above}\n{passage.text}"
         )
 
     def _to_its_time(self, sentence: str) -> Objection | None:
