@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = [
-    "tests.sharing", "tests.reports", "tests.fix_servers", "tests.fix_shared_sets", "tests.fix_stack",
+    "tests.sharing", "tests.costs", "tests.reports", "tests.fix_servers", "tests.fix_shared_sets", "tests.fix_stack",
     "tests.fix_browser", "tests.fix_forkers",
 ]
 

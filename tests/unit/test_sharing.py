@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.costs import Costs, folders
 from tests.sharing import WORKERS_MAX, WORKERS_MIN, pytest_xdist_auto_num_workers, workers
 
 ROOT = Path(__file__).parents[2]
@@ -28,3 +30,16 @@ def test_whoever_says_how_many_decides(monkeypatch: pytest.MonkeyPatch, pytestco
     planned = [subprocess.run(["make", "-n", "test", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
                               check=True).stdout for arguments in ([], ["WORKERS=3"])]
     assert [" -n auto " in planned[0], " -n 3 " in planned[1]] == [True, True]
+
+
+def test_the_seconds_of_processes_below_count_for_the_file_that_started_them() -> None:
+    costs = Costs()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.2: pass"], check=True, timeout=60)
+    costs.end("tests/e2e/test_busy.py")
+    assert costs.files["tests/e2e/test_busy.py"] >= 0.15
+
+
+def test_folders_are_told_two_below_the_tests() -> None:
+    told = folders({"tests/unit/test_a.py": 1.0, "tests/integration/ingest/parsing/pdf/test_b.py": 2.0,
+                    "tests/integration/ingest/test_c.py": 1.5})
+    assert told == [("tests/integration/ingest", 3.5), ("tests/unit", 1.0)]
