@@ -18,6 +18,7 @@ from sourcier.services.index.collections.jobs import Job
 from sourcier.services.index.collections.versions import Acceptance, NewVersion
 from sourcier.services.index.search.settings import RetrievalSettings
 from sourcier.services.ingest.chunking.configuration import ChunkingConfiguration
+from sourcier.services.ingest.intake.media_types import media_type
 from sourcier.services.ingest.intake.recent import RecentOriginals
 from sourcier.services.ingest.parsing.text.light import LIGHT_BYTES_MAX
 from sourcier.services.ingest.relay import Relay
@@ -177,7 +178,8 @@ class Intake:
             tenant=header.tenant, collection_id=str(collection.collection_id), source=header.source,
             original_key=key, content_sha256=sha256, configuration_digest=configuration.digest(),
             space_id=collection.space_id, lane=header.lane, filename=header.filename, size_bytes=size_bytes,
-            content_type=header.content_type, title=header.title, metadata=dict(header.metadata),
+            content_type=media_type(header.content_type, header.filename), title=header.title,
+            metadata=dict(header.metadata),
             category=header.category, request_id=telemetry.current_request_id(),
             traceparent=spans.current().traceparent, part_of=part_of,
         )
