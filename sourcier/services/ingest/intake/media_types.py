@@ -10,13 +10,28 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 # What Python's own table leaves to the machine's, which differs from one to the next.
 _MORE = {
-    "docx": f"{_OFFICE}wordprocessingml.document", "xlsx": f"{_OFFICE}spreadsheetml.sheet",
-    "pptx": f"{_OFFICE}presentationml.presentation", "odt": f"{_OPENDOCUMENT}text",
-    "ods": f"{_OPENDOCUMENT}spreadsheet", "odp": f"{_OPENDOCUMENT}presentation", "doc": "application/msword", "xls": "application/vnd.ms-excel",
-    "ppt": "application/vnd.ms-powerpoint", "rtf": "application/rtf", "msg": "application/vnd.ms-outlook",
-    "epub": "application/epub+zip", "md": "text/markdown", "markdown": "text/markdown", "csv": "text/csv",
-    "webp": "image/webp", "m4a": "audio/mp4", "flac": "audio/flac", "ogg": "audio/ogg", "oga": "audio/ogg",
-    "opus": "audio/ogg", "wav": "audio/wav",
+    "docx": f"{_OFFICE}wordprocessingml.document",
+    "xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    "pptx": f"{_OFFICE}presentationml.presentation",
+    "odt": f"{_OPENDOCUMENT}text",
+    "ods": f"{_OPENDOCUMENT}spreadsheet",
+    "odp": f"{_OPENDOCUMENT}presentation",
+    "doc": "application/msword",
+    "xls": "application/vnd.ms-excel",
+    "ppt": "application/vnd.ms-powerpoint",
+    "rtf": "application/rtf",
+    "msg": "application/vnd.ms-outlook",
+    "epub": "application/epub+zip",
+    "md": "text/markdown",
+    "markdown": "text/markdown",
+    "csv": "text/csv",
+    "webp": "image/webp",
+    "m4a": "audio/mp4",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "oga": "audio/ogg",
+    "opus": "audio/ogg",
+    "wav": "audio/wav",
 }
 _KNOWN = MimeTypes()
 for _suffix, _type in _MORE.items():
