@@ -141,7 +141,7 @@ def _explanation(explanation: answer_pb2.Explanation) -> dict[str, Any]:
         "dense_place": explanation.dense_place, "lexical_place": explanation.lexical_place,
         "unit_place": explanation.unit_place, "merged_place": explanation.merged_place,
         "reranked_place": explanation.reranked_place, "lexical_share": explanation.lexical_share,
-        "title_share": explanation.title_share,
+        "title_share": explanation.title_share, "time_share": explanation.time_share,
         "words": list(explanation.words), "missing_words": list(explanation.missing_words),
         "identifiers": list(explanation.identifiers), "identifier_place": place.replace("unspecified", ""),
         "acronyms": [{"acronym": each.acronym, "long_form": each.long_form, "documents": each.documents,

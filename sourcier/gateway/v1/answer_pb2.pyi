@@ -1283,6 +1283,7 @@ class Explanation(_message.Message):
     ACRONYMS_FIELD_NUMBER: _builtins.int
     SPELLINGS_FIELD_NUMBER: _builtins.int
     TITLE_SHARE_FIELD_NUMBER: _builtins.int
+    TIME_SHARE_FIELD_NUMBER: _builtins.int
     dense_place: _builtins.int
     """Its place by the vectors, from 1; 0 where it is not among those looked at."""
     lexical_place: _builtins.int
@@ -1303,6 +1304,8 @@ class Explanation(_message.Message):
     """
     title_share: _builtins.float
     """What the words that the document's title has in common with the question added to the re-ranker's score."""
+    time_share: _builtins.float
+    """What its document's date added to the re-ranker's score; 0 where the question says nothing of time."""
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The question's words that it holds, in some form, function words left out."""
@@ -1345,10 +1348,11 @@ class Explanation(_message.Message):
         acronyms: _abc.Iterable[Global___AcronymMeaning] | None = ...,
         spellings: _abc.Iterable[Global___OtherSpelling] | None = ...,
         title_share: _builtins.float = ...,
+        time_share: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "title_share", b"title_share", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acronyms", b"acronyms", "dense_place", b"dense_place", "identifier_place", b"identifier_place", "identifiers", b"identifiers", "lexical_place", b"lexical_place", "lexical_share", b"lexical_share", "merged_place", b"merged_place", "missing_words", b"missing_words", "reranked_place", b"reranked_place", "score_behind", b"score_behind", "sentences", b"sentences", "spellings", b"spellings", "time_share", b"time_share", "title_share", b"title_share", "unit_place", b"unit_place", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,6 +25,8 @@ class RankedPassage:
     """What the passage's full-text score adds to the re-ranker's."""
     title_share: float = 0.0
     """What the words that its title has in common with the question add to the re-ranker's score."""
+    time_share: float = 0.0
+    """What its document's date adds to the re-ranker's score, where the question says something of time."""
     by_late_interaction: bool = True
     """Whether late interaction re-ranked, on whose scores thresholds and weights were set: a cross-encoder's have a
     scale of their own."""
@@ -50,7 +52,7 @@ class RankedPassage:
         """The value the passage was ranked by: that of the last stage that ran."""
         if self.rerank_score is None:
             return self.found.score
-        return self.rerank_score + self.lexical_share + self.title_share
+        return self.rerank_score + self.lexical_share + self.title_share + self.time_share
 
     @property
     def order(self) -> tuple[tuple[int, int], float]:

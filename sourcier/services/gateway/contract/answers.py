@@ -233,7 +233,7 @@ def _explanation(explained: Explanation) -> answer_pb2.Explanation:
     return answer_pb2.Explanation(
         dense_place=found.places.dense, lexical_place=found.places.lexical, unit_place=found.places.units,
         merged_place=found.places.merged, reranked_place=explained.reranked_place, lexical_share=ranked.lexical_share,
-        title_share=ranked.title_share,
+        title_share=ranked.title_share, time_share=ranked.time_share,
         words=explained.words, missing_words=explained.missing_words, identifiers=found.standing.held,
         identifier_place=_IDENTIFIER_PLACES[found.standing.place], score_behind=explained.score_behind,
         sentences=explained.sentences, acronyms=[

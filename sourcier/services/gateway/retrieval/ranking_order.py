@@ -1,4 +1,4 @@
-"""The order of re-ranked candidates: the re-ranker's score, and what shared exact words and a named title add to it."""
+"""The order of re-ranked candidates: the re-ranker's score, and what exact words, a named title and time add to it."""
 
 from __future__ import annotations
 
@@ -51,15 +51,19 @@ class _Words:
 
 def ordered(
     results: Sequence[SearchResult], scores: Mapping[str, float], *, question: str, by_late_interaction: bool = True,
-    title_weight: float = TITLE_WEIGHT,
+    title_weight: float = TITLE_WEIGHT, times: Sequence[float] = (), subject: str = "",
 ) -> tuple[RankedPassage, ...]:
-    """Return the candidates that hold the question's identifiers first; by the re-ranker's score and its shares."""
+    """Return the candidates that hold the question's identifiers first; by the re-ranker's score and its shares.
+
+    `times` is what each gains by its document's date; empty where the question says nothing of time. `subject` is the
+    question without dates that no title is asked to have.
+    """
     shares = lexical_shares([result.lexical_score or 0.0 for result in results])
-    asked = asked_in(question, results[0]) if results else (question,)
+    asked = asked_in(subject or question, results[0]) if results else (question,)
     titles = title_shares([result.passage.title for result in results], asked, weight=title_weight)
     ranked = (
-        RankedPassage(result, scores[result.passage.chunk_id], share, title, by_late_interaction)
-        for result, share, title in zip(results, shares, titles, strict=True)
+        RankedPassage(result, scores[result.passage.chunk_id], share, title, time, by_late_interaction)
+        for result, share, title, time in zip(results, shares, titles, times or (0.0,) * len(results), strict=True)
     )
     return tuple(sorted(ranked, key=lambda entry: entry.order, reverse=True))
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from sourcier.services.gateway.events import Degradation, Narrowed, RankedPassag
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.gateway.peers.reranking import RerankCandidate
 from sourcier.services.gateway.peers.services import Peers
+from sourcier.services.gateway.retrieval.asked_times import AskedTimes, asked_times
 from sourcier.services.gateway.retrieval.categories import named_categories
 from sourcier.services.gateway.retrieval.narrowing import Closeness, left_out, narrowed, undetected
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
@@ -253,7 +255,7 @@ class Retriever:
             degradations = (*degradations, degradation)
         return Found(
             passages, found, degradations, embedding=embedding,
-            not_reranked="" if degradation is None else degradation.reason,
+            not_reranked=degradation.reason if degradation is not None and degradation.stage == "rerank" else "",
         )
 
     async def _with_neighbours(
@@ -392,9 +394,32 @@ class Retriever:
             logger.warning("re-ranking failed, the search's order stands: %s", error)
             degradation = Degradation("rerank", f"{error.message}; the order is the search's")
             return tuple(RankedPassage(result) for result in results), degradation
+        asked = asked_times(query.question, today=datetime.now(UTC).date())
+        times, undated = await self._time_shares(query, asked, results, stopwatch=stopwatch, deadline=deadline)
         return ordered(
             results, scores, question=query.question, by_late_interaction=self._peers.ranker == LATE_INTERACTION,
-            title_weight=self._title_weight,
+            title_weight=self._title_weight, times=times, subject="" if asked is None else asked.subject,
+        ), undated
+
+    async def _time_shares(
+        self, query: Query, asked: AskedTimes | None, results: Sequence[SearchResult], *, stopwatch: Stopwatch,
+        deadline: Deadline,
+    ) -> tuple[Sequence[float], Degradation | None]:
+        """Return what each candidate gains by its document's date; nothing, visibly, where dates cannot be read."""
+        if asked is None:
+            return (), None
+        passages = [result.passage for result in results]
+        documents = list(dict.fromkeys(each.document_id for each in passages if each.document_id))
+        try:
+            with stopwatch.measure("search"):
+                known, _ = await self.times(documents, tenant=query.tenant, deadline=deadline)
+        except ServiceError as error:
+            telemetry.degradations_total.labels("times", error.reason).inc()
+            logger.warning("the documents' dates could not be read, none is preferred: %s", error)
+            return (), Degradation("times", f"{error.message}; no document is preferred for its date")
+        times = [known.get(each.document_id) for each in passages]
+        return asked.shares(
+            [each.title for each in passages], [None if each is None else each.period for each in times]
         ), None
 
 

@@ -368,3 +368,22 @@ async def all_wait() -> bool:
 
 def waiting() -> float:
     return REGISTRY.get_sample_value("sourcier_searches_waiting") or 0.0
+
+
+async def test_the_time_that_a_question_names_prefers_documents_by_their_dates(database: Database) -> None:
+    writer = Writer(database)
+    for year in (2023, 2024, 2025):
+        await writer.index(
+            f"tarifs-{year}.md", [f"Le plafond des repas est de {year - 2010} euros."], title=f"Tarifs du 3 mars {year}"
+        )
+    async with gateway(database, Scenario(), rerank=True) as served:
+        for question, wanted in (
+            ("Quel plafond des repas avant 2024 ?", 2023), ("Le plafond des repas du dernier tarif ?", 2025),
+        ):
+            found = await served.search(question, explain=True)
+            first, *others = found.passages
+            assert first.title == f"Tarifs du 3 mars {wanted}", question
+            assert first.explanation.time_share > max(each.explanation.time_share for each in others)
+            assert any("pour la date de son document" in each for each in first.explanation.sentences)
+        plain = await served.search("Quel est le plafond des repas ?", explain=True)
+        assert not any(each.explanation.time_share for each in plain.passages)

@@ -340,7 +340,8 @@ class _Research:
         known = {each.passage.chunk_id for each in self._own.looked_at}
         further = [
             replace(
-                each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0, title_share=0.0
+                each, found=replace(each.found, similarity=None, lexical_score=None), lexical_share=0.0,
+                title_share=0.0, time_share=0.0,
             )
             for each in judged if each.passage.chunk_id not in known
         ]

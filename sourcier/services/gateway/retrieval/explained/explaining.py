@@ -19,7 +19,7 @@ _SIGNS = re.compile(r"[\W_]")
 WORDS_MAX = 40
 """Words of a question that are told of."""
 SHARE_TOLD_MIN = 0.0005
-"""Of a title: less is nothing at three decimals."""
+"""Of a title or a date: less is nothing at three decimals."""
 _IN_LISTS = ("dense", "lexical", "units")
 _TEXTS: Mapping[Language, Mapping[str, str]] = {
     "fr": {
@@ -31,8 +31,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "merged": "Listes réunies : {place}.",
         "not_dense": "Par le sens : pas parmi les passages regardés.",
         "not_lexical": "Par les mots : pas parmi les passages regardés.",
-        "reranked": "Reclassement : {place} (score {score}, dont {share} pour les mots{title}).",
-        "title_share": " et {share} pour le titre",
+        "reranked": "Reclassement : {place} (score {score}, dont {share} pour les mots{title}{time}).",
+        "title_share": " et {share} pour le titre", "time_share": " et {share} pour la date de son document",
         "slip": "Cherché aussi : {words} (pour « {written} ») ; {held}.",
         "held_word": "le passage l'a", "lacked_word": "le passage ne l'a pas",
         "words": "Mots de la question présents : {words}.", "missing": "Absents : {words}.",
@@ -52,8 +52,8 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
         "merged": "Lists merged: {place}.",
         "not_dense": "By meaning: not among the passages looked at.",
         "not_lexical": "By words: not among the passages looked at.",
-        "reranked": "Re-ranked: {place} (score {score}, of which {share} for words{title}).",
-        "title_share": " and {share} for the title",
+        "reranked": "Re-ranked: {place} (score {score}, of which {share} for words{title}{time}).",
+        "title_share": " and {share} for the title", "time_share": " and {share} for its document's date",
         "slip": "Also searched for: {words} (for “{written}”); {held}.",
         "held_word": "the passage has it", "lacked_word": "the passage lacks it",
         "words": "Words of the question that it holds: {words}.", "missing": "It lacks: {words}.",
@@ -173,8 +173,11 @@ def _sentences(
     if ranked.rerank_score is not None:
         said.append(texts["reranked"].format(
             place=nth(explained.reranked_place, language), score=number(ranked.score, language),
-            share=number(ranked.lexical_share, language), title="" if ranked.title_share < SHARE_TOLD_MIN else
-            texts["title_share"].format(share=number(ranked.title_share, language)),
+            share=number(ranked.lexical_share, language), **{
+                name: "" if share < SHARE_TOLD_MIN else
+                texts[f"{name}_share"].format(share=number(share, language))
+                for name, share in (("title", ranked.title_share), ("time", ranked.time_share))
+            },
         ))
     said.extend(_of_acronym(each, language) for each in explained.acronyms)
     said.extend(

@@ -1,0 +1,75 @@
+"""What a question says of time, and which documents it prefers by that."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from sourcier.services.gateway.retrieval.asked_times import LATEST_WEIGHT, TIME_WEIGHT, asked_times
+from sourcier.services.index.times.periods import Period
+
+TODAY = date(2026, 11, 29)
+YEAR_2024 = Period(date(2024, 1, 1), date(2024, 12, 31))
+
+
+def day(year: int, month: int = 6, number: int = 15) -> Period:
+    return Period(date(year, month, number), date(year, month, number))
+
+
+def preferred(question: str, *dates: Period | None, titles: tuple[str, ...] = ()) -> list[float]:
+    """Return the shares of documents of these dates."""
+    asked = asked_times(question, today=TODAY)
+    assert asked is not None, question
+    return asked.shares(titles or ("Note",) * len(dates), dates)
+
+
+@pytest.mark.parametrize(("question", "inside", "outside"), [
+    ("Quel était le plafond des repas en 2024 ?", day(2024), day(2025)),
+    ("Quelles notes depuis mars 2026 ?", day(2026, 4), day(2026, 2)),
+    ("Quelles notes depuis mars ?", day(2026, 4), day(2026, 2)),
+    ("Quels accords depuis décembre ?", day(2026, 1), day(2025, 11)),
+    ("Que disait la charte avant 2023 ?", day(2022, 12, 31), day(2023, 1, 1)),
+    ("Les tarifs jusqu'en 2023 ?", day(2023, 12), day(2024)),
+    ("Les décisions prises entre 2022 et 2024 ?", day(2023), day(2025)),
+    ("Les comptes rendus de mars 2024 à mai 2024", day(2024, 4), day(2024, 7)),
+    ("Qu'a décidé le CSE le 12 mars 2026 ?", day(2026, 3, 12), day(2026, 3, 13)),
+    ("Quelles formations cette année ?", day(2026), day(2025)),
+    ("Le budget de l'an dernier", day(2025), day(2026)),
+    ("What did the board decide last month?", day(2026, 10), day(2026, 11)),
+    ("Which notes since March 2026?", day(2026, 5), day(2026, 1)),
+])
+def test_documents_of_the_time_are_preferred(question: str, inside: Period, outside: Period) -> None:
+    assert preferred(question, inside, outside, None) == [TIME_WEIGHT, 0.0, 0.0]
+
+
+def test_a_document_of_the_whole_year_is_half_preferred_for_a_month() -> None:
+    assert preferred("Les tarifs de mars 2024", YEAR_2024, day(2024, 3)) == [TIME_WEIGHT / 2, TIME_WEIGHT]
+
+
+@pytest.mark.parametrize("question", [
+    "Que dit le dernier PV du CSE ?", "Le PV du CSE le plus récent ?", "What does the latest PV say?",
+])
+def test_the_latest_of_the_papers_that_are_named_is_preferred(question: str) -> None:
+    titles = ("PV du CSE, mars", "PV du CSE, juin", "Procédure d'achat", "PV du CSE sans date")
+    shares = preferred(question, day(2026, 3), day(2026, 6), day(2026, 9), None, titles=titles)
+    assert shares == [LATEST_WEIGHT / 2, LATEST_WEIGHT, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("question", [
+    "Combien de jours de télétravail par semaine ?", "Que dit l'article L. 2023-4 ?", "Où est le dernier étage ?",
+    "Que faire au dernier moment ?", "Le prix de 2024 € est-il dû ?", "Peut-on venir avant 9 h ?",
+])
+def test_questions_without_time_prefer_nothing(question: str) -> None:
+    assert asked_times(question, today=TODAY) is None
+
+
+@pytest.mark.parametrize(("question", "subject"), [
+    ("Quel plafond avant 2024 ?", "Quel plafond avant   ?"),
+    ("Les primes entre 2022 et 2024", "Les primes entre  "),
+    ("Quel plafond en 2024 ?", "Quel plafond en 2024 ?"),
+])
+def test_a_date_that_bounds_the_time_names_no_paper(question: str, subject: str) -> None:
+    asked = asked_times(question, today=TODAY)
+    assert asked is not None
+    assert asked.subject == subject
