@@ -15,7 +15,7 @@ from sourcier.services.ingest.recognising.models import characters_of
 
 _HEIGHT = 48
 _WIDTH_MAX = 3_200
-_BATCH_PIXELS_MAX = 48 * 6_400
+_BATCH_PIXELS_MAX = 48 * 3_200
 """Of lines that are read together: the model gives 18,000 numbers for each eighth pixel of their width."""
 _LATIN_SHARE = 0.7
 _LATIN_END = 0x0250
