@@ -47,7 +47,9 @@ _LATEST = re.compile(
 _NO_PAPER = frozenset({
     "mois", "annee", "annees", "an", "ans", "jour", "jours", "semaine", "semaines", "trimestre", "semestre", "heure",
     "heures", "minute", "minutes", "fois", "etage", "delai", "recours", "ressort", "moment", "lieu", "rang", "place",
-    "year", "years", "month", "months", "week", "weeks", "day", "days", "time",
+    "alinea", "paragraphe", "phrase", "ligne", "page", "pages", "chapitre", "partie", "point", "echelon", "tranche",
+    "salaire", "salaires", "employeur", "poste", "enfant", "etape", "year", "years", "month", "months", "week",
+    "weeks", "day", "days", "time",
 })
 
 

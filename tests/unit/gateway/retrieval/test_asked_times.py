@@ -58,7 +58,8 @@ def test_the_latest_of_the_papers_that_are_named_is_preferred(question: str) -> 
 
 @pytest.mark.parametrize("question", [
     "Combien de jours de télétravail par semaine ?", "Que dit l'article L. 2023-4 ?", "Où est le dernier étage ?",
-    "Que faire au dernier moment ?", "Le prix de 2024 € est-il dû ?", "Peut-on venir avant 9 h ?",
+    "Que faire au dernier moment ?", "Que dit le dernier alinéa de l'article 4 ?",
+    "Le prix de 2024 € est-il dû ?", "Peut-on venir avant 9 h ?",
 ])
 def test_questions_without_time_prefer_nothing(question: str) -> None:
     assert asked_times(question, today=TODAY) is None
