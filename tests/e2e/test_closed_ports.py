@@ -9,6 +9,7 @@ import pytest
 
 from tests import strangers
 from tests.fix_stack import RunningStack
+from tests.walking import paths_below
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -32,7 +33,7 @@ async def test_no_local_socket_of_the_stack_is_open_to_other_users(scripted_stac
 
 def test_every_file_of_the_data_folder_is_its_owners_alone(scripted_stack: RunningStack) -> None:
     """Secrets, ports, configurations and logs: folders may be passed through, files are not read."""
-    files = [path for path in scripted_stack.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [path for path in paths_below(scripted_stack.folder) if path.is_file() and not path.is_symlink()]
     assert {"ports.json", "stack.json", "internal-token", "security.toml"} <= {path.name for path in files}
     readable = [str(path) for path in files if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert not [path for path in readable if passable(Path(path), scripted_stack.folder)]

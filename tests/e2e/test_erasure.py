@@ -19,6 +19,7 @@ from sourcier import errors
 from sourcier.client import Client
 from tests.fix_stack import RunningStack
 from tests.waiting import eventually
+from tests.walking import contents_below, paths_below
 
 pytestmark = [pytest.mark.models, pytest.mark.slow, pytest.mark.timeout(420)]
 
@@ -90,13 +91,9 @@ async def fill(client: Client, mark: Marks) -> str:
 def holders(folder: Path, mark: Marks) -> dict[str, set[str]]:
     """Return the files and streams that have a mark, by name, with the doors of theirs."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in folder.rglob("*"):
-        if path.is_file():
-            try:
-                found[str(path.relative_to(folder))] |= mark.doors_in(path.read_bytes())
-            except FileNotFoundError:
-                continue  # a segment or a file of a table that went meanwhile
-    for name in folder.rglob("*"):
+    for path, content in contents_below(folder):
+        found[str(path.relative_to(folder))] |= mark.doors_in(content)
+    for name in paths_below(folder):
         found["names of files"] |= mark.doors_in(name.name.encode())
     return {name: doors for name, doors in found.items() if doors}
 

@@ -14,6 +14,7 @@ from sourcier.gateway.v1 import answer_pb2, answer_pb2_grpc, knowledge_pb2, know
 from tests.fix_stack import SECRET_HEADER, RunningStack, traces_of
 from tests.fix_traces import Collector, ReceivedSpan
 from tests.waiting import eventually, until
+from tests.walking import paths_below
 
 SECONDS = 60
 
@@ -53,7 +54,7 @@ def whole(spans: list[ReceivedSpan], client: str) -> bool:
 
 def logs_of(stack: RunningStack) -> str:
     """Return what all processes of a stack have logged."""
-    return "".join(path.read_text("utf-8", "replace") for path in stack.folder.rglob("*.log"))
+    return "".join(path.read_text("utf-8", "replace") for path in paths_below(stack.folder) if path.suffix == ".log")
 
 
 async def test_an_ingestion_is_one_trace(traced: Collector, channel: grpc.aio.Channel) -> None:

@@ -11,11 +11,12 @@ import pytest
 from sourcier.services.ingest.erasing.traces import run_command
 from sourcier.services.stack.servers.s3 import S3Server
 from tests.fix_servers import S3Bucket
+from tests.walking import contents_below
 
 
 def held(folder: Path, content: bytes) -> bool:
     """Return whether a file of the store's holds these bytes."""
-    return any(content in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    return any(content in held for _, held in contents_below(folder))
 
 
 async def test_deleted_objects_are_in_no_file_any_more(s3_server: S3Server, s3_bucket: S3Bucket) -> None:

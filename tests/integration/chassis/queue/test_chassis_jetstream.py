@@ -25,6 +25,7 @@ from sourcier.services.chassis.queue.subjects import CHUNKS_READY, PROGRESS, REA
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from tests.integration.chassis.fix_jetstream import SUFFIX, publish, ready, stream_messages
 from tests.waiting import eventually, until
+from tests.walking import paths_below
 
 
 def name_of(jetstream: JetStream, stream: subjects.Stream = READY) -> str:
@@ -41,7 +42,7 @@ async def limit_ready(jetstream: JetStream, messages_max: int) -> None:
 
 async def refuse(jetstream: JetStream, server: NatsServer, times: int) -> list[nats.js.errors.ServerError]:
     """Delete a stream and let the broker's next attempts to make it fail; return the list that its refusals go to."""
-    [folder] = server.settings.folder.rglob(name_of(jetstream))
+    [folder] = [path for path in paths_below(server.settings.folder) if path.name == name_of(jetstream)]
     await jetstream.context.delete_stream(name_of(jetstream))
     add_stream = jetstream.context.add_stream
     refused: list[nats.js.errors.ServerError] = []
