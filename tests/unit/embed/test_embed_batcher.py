@@ -58,7 +58,7 @@ async def queued(batcher: Batcher, tokens: int) -> None:
 @given(
     st.lists(st.integers(1, 60), min_size=1, max_size=40), st.integers(1, 16), st.integers(60, 400), st.randoms(),
 )
-def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_half_of_what_fits(
+def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_a_quarter_of_what_fits(
     lengths: list[int], texts_max: int, tokens_max: int, random: object
 ) -> None:
     lengths = sorted(lengths)
@@ -69,7 +69,18 @@ def test_a_batch_holds_the_oldest_within_the_budget_and_is_no_less_than_half_of_
     assert start <= arrivals.index(min(arrivals)) < end
     assert end - start <= texts_max
     assert lengths[end - 1] * (end - start) <= tokens_max
-    assert 2 * (end - start) + 1 >= min(texts_max, tokens_max // lengths[-1], len(lengths))
+    # Of the budget, or of half of what is left: a half of that where the number of texts is halved to fit, and a half
+    # once more for the shortest, which longer ones join as far as they fit.
+    budget = min(tokens_max, max(sum(lengths) // 2, SHARE_TOKENS_MIN))
+    assert 4 * (end - start) >= min(texts_max, budget // lengths[-1], len(lengths))
+
+
+@pytest.mark.parametrize(("lengths", "arrivals"), [
+    ([1, 1, 1, 1, 29, 43], [0, 1, 2, 3, 4, 5]), ([1, 44, 56, 57, 58, 59], [0, 1, 3, 4, 2, 5]),
+])
+def test_the_shortest_of_few_texts_are_a_batch_of_few(lengths: list[int], arrivals: list[int]) -> None:
+    start, end = batch_of_next(lengths, arrivals, streams=1, tokens_max=261, texts_max=10)
+    assert 1 <= end - start <= 2
 
 
 def test_a_text_over_the_budget_is_a_batch_of_its_own() -> None:
