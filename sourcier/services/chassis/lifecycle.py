@@ -48,6 +48,15 @@ class Worker(Protocol):
         ...
 
 
+def inner_server(settings: chassis_settings.ServiceSettings) -> Server:
+    """Return the gRPC server of a service behind the gateway, which asks callers for what services show each other."""
+    return Server(
+        listen=settings.listen, health_listen=settings.health_listen, grace_seconds=settings.grace_seconds,
+        concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
+        tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers,
+    )
+
+
 def run(service: str, settings_class: type[S], main: Callable[[S, Stopping], Coroutine[Any, Any, None]]) -> NoReturn:
     """Read the settings, run `main` until a signal sets its event, and exit: 0 when stopped, 1 when something died."""
     settings = chassis_settings.load(settings_class)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sourcier.embed.v1 import embed_pb2, embed_pb2_grpc
 from sourcier.services.chassis import lifecycle
-from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.chassis.queue.jetstream import JetStream
@@ -32,10 +31,7 @@ async def main(settings: EmbedSettings, stopping: Stopping) -> None:
                   replicas=settings.stream_replicas, limits=settings.queue_limits, name="embed",
                   credentials=settings.nats_credentials_file, tls=settings.nats_tls,
                   wait_seconds=settings.start_wait_seconds) as jetstream,
-        Server(listen=settings.listen, health_listen=settings.health_listen,
-               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
-               limits=settings.serving_limits,
-               tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
+        lifecycle.inner_server(settings) as server,
     ):
         await batcher.warm_up()
         server.add(embed_pb2_grpc.add_EmbedServiceServicer_to_server,

@@ -8,7 +8,6 @@ import os
 
 from sourcier.generate.v1 import generate_pb2, generate_pb2_grpc
 from sourcier.services.chassis import lifecycle
-from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.generate.engine import Engine
@@ -57,10 +56,7 @@ async def main(settings: GenerateSettings, stopping: Stopping) -> None:
         logger.warning(notice)
     async with (
         open_engine(settings) as engine,
-        Server(listen=settings.listen, health_listen=settings.health_listen,
-               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
-               limits=settings.serving_limits,
-               tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
+        lifecycle.inner_server(settings) as server,
     ):
         supervisor = Supervisor(engine, sequences_max=settings.sequences_max, queue_max=settings.queue_max,
                                 stall_seconds=settings.stall_seconds,

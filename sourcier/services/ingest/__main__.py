@@ -15,7 +15,6 @@ from sourcier.ingest.v1 import (
     transfer_pb2_grpc,
 )
 from sourcier.services.chassis import lifecycle
-from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.store import ModelStore
 from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, DatabaseSettings
@@ -89,12 +88,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
         transcribers = await opened.enter_async_context(transcriber_pool(settings)) if settings.transcribes else None
         endpoint = vision_endpoint(settings)
         vision = await opened.enter_async_context(endpoint) if endpoint else None
-        server = await opened.enter_async_context(Server(
-            listen=settings.listen, health_listen=settings.health_listen,
-            grace_seconds=settings.grace_seconds,
-            concurrent_calls_max=settings.concurrent_calls_max, limits=settings.serving_limits,
-            tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers,
-        ))
+        server = await opened.enter_async_context(lifecycle.inner_server(settings))
         enriching = await opened.enter_async_context(EnrichingPeers(
             generate_url=settings.generate_url, embed_url=settings.embed_url,
             generate_seconds_max=settings.enrich_seconds_max, wait_seconds_max=settings.enrich_wait_seconds_max,

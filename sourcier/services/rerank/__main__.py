@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 
 from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis import lifecycle
-from sourcier.services.chassis.grpc.serving import Server
 from sourcier.services.chassis.lifecycle import Stopping
 from sourcier.services.chassis.models.processor import usable_cores
 from sourcier.services.chassis.models.store import ModelStore
@@ -50,10 +49,7 @@ async def main(settings: RerankSettings, stopping: Stopping) -> None:
     async with (
         RankExecutor(ranker, threads=1 if settings.model else threads, waiting_max=settings.waiting_max,
                      seconds_max=settings.seconds_max) as executor,
-        Server(listen=settings.listen, health_listen=settings.health_listen,
-               grace_seconds=settings.grace_seconds, concurrent_calls_max=settings.concurrent_calls_max,
-               limits=settings.serving_limits,
-               tokens=settings.internal_tokens, tls=settings.internal_tls, peers=settings.internal_peers) as server,
+        lifecycle.inner_server(settings) as server,
         AsyncExitStack() as opened,
     ):
         entailment = await open_entailment(settings, opened, threads=threads)
