@@ -18,7 +18,7 @@ OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 ORIGINAL_NAME = "original"
 PARSER_VERSION = 6
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
-OCR_VERSION = 3
+OCR_VERSION = 4
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
 VISION_VERSION = 1
 """Raised when a vision model is asked otherwise: pictures that were described before are then described again."""
