@@ -155,19 +155,17 @@ def _open(period: Period, before: str) -> Period:
 def _months(folded: str, today: date) -> Iterator[Period]:
     for match in _MONTH_ALONE.finditer(folded):
         month = MONTHS[match["month"]]
-        start = date(today.year if month <= today.month else today.year - 1, month, 1)
-        yield _open(Period(start, _month_end(start)), folded[match.start() : match.start("month")])
+        period = Period.of_month(today.year - (month > today.month), month)
+        yield _open(period, folded[match.start() : match.start("month")])
 
 
 def _relative(folded: str, today: date) -> Iterator[Period]:
     for match in _RELATIVE.finditer(folded):
         if match["this_year"] or match["last_year"]:
-            year = today.year - bool(match["last_year"])
-            yield Period(date(year, 1, 1), date(year, 12, 31))
+            yield Period.of_year(today.year - bool(match["last_year"]))
         else:
-            start = today.replace(day=1)
-            start = (start - timedelta(days=1)).replace(day=1) if match["last_month"] else start
-            yield Period(start, _month_end(start))
+            day = today.replace(day=1) - timedelta(days=1) if match["last_month"] else today
+            yield Period.of_month(day.year, day.month)
 
 
 def _papers(folded: str) -> frozenset[str]:
@@ -183,7 +181,3 @@ def _papers(folded: str) -> frozenset[str]:
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset().union(*map(frozenset, analyse_subject(text)))
-
-
-def _month_end(start: date) -> date:
-    return (start.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
 
@@ -91,14 +90,14 @@ def period_in(match: re.Match[str]) -> Period | None:
     year = int(groups["year"])
     month = groups.get("month")
     if not month:
-        return Period(date(year, 1, 1), date(year, 12, 31))
+        return Period.of_year(year)
     number = int(month) if month.isdecimal() else MONTHS[month]
     if not 1 <= number <= 12:
         return None
-    last = monthrange(year, number)[1]
+    whole = Period.of_month(year, number)
     day = groups.get("day")
     if not day:
-        return Period(date(year, number, 1), date(year, number, last))
-    if not 1 <= int(day) <= last:
+        return whole
+    if not 1 <= int(day) <= whole.end.day:
         return None
     return Period(date(year, number, int(day)), date(year, number, int(day)))

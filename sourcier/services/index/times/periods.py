@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -12,6 +14,16 @@ class Period:
 
     start: date
     end: date
+
+    @classmethod
+    def of_year(cls, year: int) -> Self:
+        """Return a whole year."""
+        return cls(date(year, 1, 1), date(year, 12, 31))
+
+    @classmethod
+    def of_month(cls, year: int, month: int) -> Self:
+        """Return a whole month."""
+        return cls(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
     def holds(self, other: Period) -> bool:
         """Return whether all of another period is in it."""
