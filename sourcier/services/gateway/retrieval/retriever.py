@@ -158,6 +158,10 @@ class Retriever:
 
         return await self._within(read(), deadline)
 
+    async def _known_times(self, document_ids: Sequence[str], *, tenant: str) -> dict[str, DocumentTimes]:
+        async with self._database.transaction(tenant=tenant, read_only=True) as connection:
+            return await known_times(connection, tenant=tenant, document_ids=document_ids)
+
     async def beside(
         self, passages: Sequence[RankedPassage], query: Query, *, deadline: Deadline
     ) -> dict[str, tuple[Passage, ...]]:
@@ -268,17 +272,25 @@ class Retriever:
         request = SearchRequest(
             tenant=query.tenant, collections=query.collections, limit=1, with_codes=query.mode is Mode.RERANKED
         )
+        reading = self._within(search.neighbours(
+            self._database, request, found=[ranked.passage for ranked in chunks], count=query.neighbours
+        ), deadline)
+        around, lacking = await self._added("neighbours", reading, "the passages stand alone", stopwatch=stopwatch)
+        if around is None:
+            return found.passages, lacking
+        return with_neighbours(found.passages, around, tokens_max=query.neighbour_tokens), None
+
+    async def _added(
+        self, stage: str, reading: Awaitable[T], without: str, *, stopwatch: Stopwatch
+    ) -> tuple[T | None, Degradation | None]:
+        """Return what is added to passages that were found; `without` says what they are where it cannot be read."""
         try:
             with stopwatch.measure("search"):
-                around = await self._within(search.neighbours(
-                    self._database, request, found=[ranked.passage for ranked in chunks],
-                    count=query.neighbours,
-                ), deadline)
+                return await reading, None
         except ServiceError as error:
-            telemetry.degradations_total.labels("neighbours", error.reason).inc()
-            logger.warning("the chunks around the passages could not be read: %s", error)
-            return found.passages, Degradation("neighbours", f"{error.message}; the passages stand alone")
-        return with_neighbours(found.passages, around, tokens_max=query.neighbour_tokens), None
+            telemetry.degradations_total.labels(stage, error.reason).inc()
+            logger.warning("%s could not be read, %s: %s", stage, without, error)
+            return None, Degradation(stage, f"{error.message}; {without}")
 
     async def _with_pictures(
         self, query: Query, passages: tuple[RankedPassage, ...], *, stopwatch: Stopwatch, deadline: Deadline
@@ -287,15 +299,12 @@ class Retriever:
         chunks = [ranked.passage for ranked in passages if ranked.passage.document_id]
         if not chunks:
             return passages, None
-        try:
-            with stopwatch.measure("search"):
-                beside = await self.pictures(chunks, tenant=query.tenant, deadline=deadline)
-        except ServiceError as error:
-            telemetry.degradations_total.labels("pictures", error.reason).inc()
-            logger.warning("the pictures beside the passages could not be read: %s", error)
-            return passages, Degradation("pictures", f"{error.message}; the passages come without their pictures")
+        beside, lacking = await self._added(
+            "pictures", self.pictures(chunks, tenant=query.tenant, deadline=deadline),
+            "the passages come without their pictures", stopwatch=stopwatch,
+        )
         if not beside:
-            return passages, None
+            return passages, lacking
         return tuple(
             replace(ranked, pictures=beside.get(ranked.passage.chunk_id, ())) for ranked in passages
         ), None
@@ -410,13 +419,12 @@ class Retriever:
             return (), None
         passages = [result.passage for result in results]
         documents = list(dict.fromkeys(each.document_id for each in passages if each.document_id))
-        try:
-            with stopwatch.measure("search"):
-                known, _ = await self.times(documents, tenant=query.tenant, deadline=deadline)
-        except ServiceError as error:
-            telemetry.degradations_total.labels("times", error.reason).inc()
-            logger.warning("the documents' dates could not be read, none is preferred: %s", error)
-            return (), Degradation("times", f"{error.message}; no document is preferred for its date")
+        known, lacking = await self._added(
+            "times", self._within(self._known_times(documents, tenant=query.tenant), deadline),
+            "no document is preferred for its date", stopwatch=stopwatch,
+        )
+        if known is None:
+            return (), lacking
         times = [known.get(each.document_id) for each in passages]
         return asked.shares(
             [each.title for each in passages], [None if each is None else each.period for each in times]
