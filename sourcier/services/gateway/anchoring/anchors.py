@@ -31,18 +31,16 @@ from sourcier.services.gateway.clauses.frame import Frame, Status, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.bounds import sides_named
 from sourcier.services.gateway.figures.quantities import quantities_in
-from sourcier.services.gateway.figures.rates import (
-    rates_in,
-)
-from sourcier.services.gateway.figures.readings import MONEY_WORDS, NEUTRAL, TIME_WORDS, covers
+from sourcier.services.gateway.figures.rates import rates_in
+from sourcier.services.gateway.figures.readings import covers
 from sourcier.services.gateway.figures.rows import (
     DAYS,
-    LIGHT,
     complements,
     gives,
     is_foreign,
     is_ordinal,
     is_value,
+    tells_of,
     unit_behind,
     values_of,
 )
@@ -75,7 +73,7 @@ class Anchors:
     def __init__(self, text: str, context: str, language: str, *, today: date) -> None:
         """Take a passage's text, its title and headings, and its language."""
         self._text = text
-        self._context = tokens_of(context)
+        self._context = forms_of(tokens_of(context))
         self._language = language
         self._today = today
 
@@ -106,7 +104,7 @@ class Anchors:
             given.changes_otherwise(said) or given.has_other_bound(said) or given.is_of_other_part(said)
             for given in giving
         ):
-            return Unanchored(giving[0].clause.start, giving[0].clause.end, giving[0].clause.lead, is_of_it=True)
+            return _in(giving[0], is_of_it=True)
         return None
 
     def _values(self, sentence: str, tokens: tuple[Token, ...], frame: Frame) -> Iterator[Said]:
@@ -117,9 +115,7 @@ class Anchors:
             if all(token.text in DAYS for token in tokens[place : place + length]) or is_label(tokens, place):
                 continue
             words = tuple(
-                token for at, token in enumerate(tokens)
-                if token.tells and not is_value(token) and token.text not in LIGHT | NEUTRAL | MONEY_WORDS | TIME_WORDS
-                and not is_ordinal(token)
+                token for token in tokens if tells_of(token) and not is_ordinal(token)
             )
             yield Said(
                 sentence, tokens[place : place + length], place, tokens, words,
@@ -172,7 +168,7 @@ class Anchors:
             is_of_it = gives_it_otherwise(said, given)
             if not is_of_it and not self._gives_another(said, given):
                 return None
-            first = first or Unanchored(given.clause.start, given.clause.end, given.clause.lead, is_of_it)
+            first = first or _in(given, is_of_it=is_of_it)
         return first
 
     def _counts_it_elsewhere(self, said: Said, giving: Sequence[Given]) -> bool:
@@ -205,7 +201,7 @@ class Anchors:
         self, said: Said, giving: Sequence[Given], others: Sequence[Anchors]
     ) -> Unanchored | None:
         """Return the sentence that gives a value where another one says more of what is told, with another value."""
-        forms = [given.forms | self._on_its_line(given) | forms_of(self._context) for given in giving]
+        forms = [given.forms | self._on_its_line(given) | self._context for given in giving]
         known = frozenset().union(*forms)
         if any(len(given.own) < SUBJECT_WORDS_MIN for given in giving):
             # A line that was broken says little of what its value is of.
@@ -215,14 +211,12 @@ class Anchors:
                 if anchors is self and (other in giving or self._stands_beside(other, giving)):
                     continue
                 if says_more(said.tokens, (said.place, len(said.value)), known, other.tokens, other.forms, said.unit):
-                    first = giving[0].clause
-                    return Unanchored(first.start, first.end, first.lead, is_of_it=False)
+                    return _in(giving[0], is_of_it=False)
         return None
 
     def _on_its_line(self, given: Given) -> frozenset[str]:
         """Return the forms of the sentence before one in its paragraph, which it may go on from."""
-        place = self._clauses.index(given)
-        before = self._clauses[place - 1] if place else None
+        before = self._preceding(given)
         if before is None or "\n" in self._text[before.clause.end : given.clause.start].strip(" "):
             return frozenset()
         return before.forms
@@ -247,8 +241,7 @@ class Anchors:
         ]
         if len(counting) != 1 or not any(told(token, counting[0].forms) for token in said.words if token is not noun):
             return None
-        clause = counting[0].clause
-        return Unanchored(clause.start, clause.end, clause.lead, is_of_it=True)
+        return _in(counting[0], is_of_it=True)
 
     def _gives_another(self, said: Said, given: Given) -> bool:
         if is_measured(said, given) or counts_another(said, given) or ranks_otherwise(said.tokens, given.tokens):
@@ -262,7 +255,7 @@ class Anchors:
         if not words:
             return False
         near = given.forms | self._before(given)
-        around = near | forms_of(self._context)
+        around = near | self._context
         left = [token for token in words if not told(token, around)]
         subject = subject_of_value(said)
         if not subject:
@@ -287,8 +280,12 @@ class Anchors:
 
     def _before(self, given: Given) -> frozenset[str]:
         """Return the forms of the sentence before one that goes on: « La franchise … Elle est de 150 € »."""
+        before = self._preceding(given) if given.is_elliptic else None
+        return frozenset() if before is None else before.forms
+
+    def _preceding(self, given: Given) -> Given | None:
         place = self._clauses.index(given)
-        return self._clauses[place - 1].forms if place and given.is_elliptic else frozenset()
+        return self._clauses[place - 1] if place else None
 
     def _is_elsewhere(self, token: Token, given: Given) -> bool:
         return any(told(token, other.forms) for other in self._clauses if other is not given)

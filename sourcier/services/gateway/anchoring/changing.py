@@ -41,7 +41,8 @@ _TO = re.compile(
 )
 _NOW = re.compile(r"\b(?:aujourd['’]hui|actuel\w{0,6}|en ce moment|a ce jour|now|currently|current|at present|today)\b")
 _THEN = re.compile(
-    r"\b(?:sera|seront|passera|passeront|augmenteront|seront|coutera|couteront|augmentera\w{0,2}|baissera\w{0,2}|vaudra|paiera\w{0,3}|"
+    r"\b(?:sera|seront|passera|passeront|augmenteront|coutera|couteront|augmentera\w{0,2}|baissera\w{0,2}|vaudra|"
+    r"paiera\w{0,3}|"
     r"will|shall|a (?:compter|partir) d|from \d|des le|prochain\w{0,4}|next|"
     r"pass(?:e|ent) a|port(?:e|ee|es|ees) a|augmente a|baisse a|rise[sn]? to|raised to|increase[sd]? to|goes to|prevu)"
 )

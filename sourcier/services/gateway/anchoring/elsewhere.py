@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from sourcier.services.gateway.clauses.cutting import predicate_place
 from sourcier.services.gateway.clauses.tokens import Token
-from sourcier.services.gateway.figures.readings import NEUTRAL
-from sourcier.services.gateway.figures.rows import LIGHT, gives, is_value, unit_behind, values_of
+from sourcier.services.gateway.figures.rows import UNSPECIFIC, gives, is_value, unit_behind, values_of
 from sourcier.services.gateway.figures.words import told
 
 MORE_MIN = 2
@@ -32,14 +31,14 @@ def says_more(
              if token.tells and not is_value(token) and not place <= at < place + length]
     told_there = [token for token in words if told(token, known)]
     told_other = [token for token in words if told(token, other_forms)]
-    heavy = [token for token in words if token.text not in LIGHT | NEUTRAL]
+    heavy = [token for token in words if token.text not in UNSPECIFIC]
     if not told_there and len(heavy) >= MORE_MIN and all(told(token, other_forms) for token in words):
         return True
     if not figures:
         return False
     same_unit = any(unit_behind(other, at + size) == unit for at, size in figures)
     until = min(place, predicate_place(said))
-    subject = [token for token in said[:until] if token in before and token.text not in LIGHT | NEUTRAL]
+    subject = [token for token in said[:until] if token in before and token.text not in UNSPECIFIC]
     if same_unit and subject and len(told_other) >= MORE_MIN and len(told_other) > len(told_there) and (
         not any(told(token, known) for token in subject) and all(told(token, other_forms) for token in subject)
     ):

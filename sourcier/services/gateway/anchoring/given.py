@@ -24,21 +24,8 @@ from sourcier.services.gateway.clauses.sides import side
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.bounds import side_of
 from sourcier.services.gateway.figures.quantities import Quantity, quantities_in
-from sourcier.services.gateway.figures.rates import (
-    is_per_head,
-    names_a_group,
-    names_heads,
-    rates_behind,
-    rates_in,
-)
-from sourcier.services.gateway.figures.readings import MONEY_WORDS, NEUTRAL, TIME_WORDS
-from sourcier.services.gateway.figures.rows import (
-    LIGHT,
-    gives,
-    is_value,
-    unit_behind,
-    values_of,
-)
+from sourcier.services.gateway.figures.rates import is_per_head, names_a_group, names_heads, rates_behind, rates_in
+from sourcier.services.gateway.figures.rows import gives, tells_of, unit_behind, values_of
 from sourcier.services.gateway.figures.units import Unit
 from sourcier.services.gateway.figures.words import forms_of, told
 from sourcier.services.index.times.dates import MONTHS
@@ -114,8 +101,7 @@ class Given:
     def own(self) -> tuple[Token, ...]:
         """What it says beside its values."""
         return tuple(
-            token for token in self.tokens if token.tells and not is_value(token)
-            and token.text not in LIGHT | NEUTRAL | MONEY_WORDS | TIME_WORDS and token.text.isalpha()
+            token for token in self.tokens if tells_of(token) and token.text.isalpha()
         )
 
     @cached_property

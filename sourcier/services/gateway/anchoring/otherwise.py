@@ -9,16 +9,9 @@ from sourcier.services.gateway.anchoring.given import WAS, Given
 from sourcier.services.gateway.anchoring.said import TIMES, Said
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token
-from sourcier.services.gateway.figures.rates import (
-    is_other_tax,
-)
-from sourcier.services.gateway.figures.readings import NEUTRAL, covers
-from sourcier.services.gateway.figures.rows import (
-    LIGHT,
-    complements,
-    is_ordinal,
-    is_value,
-)
+from sourcier.services.gateway.figures.rates import is_other_tax
+from sourcier.services.gateway.figures.readings import covers
+from sourcier.services.gateway.figures.rows import UNSPECIFIC, complements, is_ordinal, is_value
 from sourcier.services.gateway.figures.units import NONE
 from sourcier.services.gateway.figures.words import forms_of, told
 
@@ -27,6 +20,9 @@ _GIVING = lexicon.words(
     "costs cost lasts last"
 )
 _FIXED = lexicon.words("fixe fixee fixes fixees limite limitee porte portee egal egale environ set limited")
+_SCALES = lexicon.words("mille million millions milliard milliards thousand billion billions hundred cent cents")
+_RANK_LETTERS = 4
+"""« premier » and « première » begin alike."""
 BEFORE_VALUE_MAX, BEHIND_VALUE_MAX = 4, 4
 """Tokens between « est » and its value, and behind that: « est de 150 € », « est le 30 novembre 2026 »."""
 
@@ -57,10 +53,6 @@ def gives_it_otherwise(said: Said, given: Given) -> bool:
         or is_other_tax(said.tokens, given.tokens, said.value[:1]) or given.is_of_other_part(said)
     )
 
-_SCALES = lexicon.words(
-    "mille million millions milliard milliards thousand billion billions hundred cent cents"
-)
-
 
 def is_measured(said: Said, given: Given) -> bool:
     """Return whether a number counts what its sentence measures: « 40 parcelles » for « 40 m² », « dix ouvriers »."""
@@ -70,7 +62,7 @@ def is_measured(said: Said, given: Given) -> bool:
     counted = said.tokens[at + 1]
     if not counted.tells or not counted.text.isalpha() or is_value(counted):
         return False
-    if counted.text in LIGHT | NEUTRAL | _SCALES:
+    if counted.text in UNSPECIFIC or counted.text in _SCALES:
         return False
     same = given.quantities_of(said.value[0])
     return bool(same) and all(
@@ -80,8 +72,6 @@ def is_measured(said: Said, given: Given) -> bool:
 
 def is_same_noun(one: Token, other: Token) -> bool:
     return one.text == other.text or told(one, forms_of((other,)))
-
-
 
 
 def counts_another(said: Said, given: Given) -> bool:
@@ -108,20 +98,16 @@ def ranks_otherwise(said: Sequence[Token], given: Sequence[Token]) -> bool:
     ranked = {token.text: other for token, other in complements(said) if is_ordinal(token)}
     if not ranked:
         return False
-    ranks = {token.text[:RANK_LETTERS] for token in given if is_ordinal(token)}
+    ranks = {token.text[:_RANK_LETTERS] for token in given if is_ordinal(token)}
     nouns = forms_of([other for token, other in complements(given) if is_ordinal(token)])
-    return any(told(noun, nouns) and rank[:RANK_LETTERS] not in ranks for rank, noun in ranked.items())
-
-
-RANK_LETTERS = 4
-"""« premier » and « première » begin alike."""
+    return any(told(noun, nouns) and rank[:_RANK_LETTERS] not in ranks for rank, noun in ranked.items())
 
 
 def goes_on_otherwise(head: Token, given: Sequence[Token], known: frozenset[str]) -> bool:
     """Return whether a head has another complement in a passage's sentence: « congé annuel » for « de paternité »."""
     forms = forms_of((head,))
     return any(
-        (told(token, forms) and not told(other, known) and other.text not in LIGHT | NEUTRAL)
-        or (told(other, forms) and not told(token, known) and token.text not in LIGHT | NEUTRAL)
+        (told(token, forms) and not told(other, known) and other.text not in UNSPECIFIC)
+        or (told(other, forms) and not told(token, known) and token.text not in UNSPECIFIC)
         for token, other in complements(given)
     )

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import predicate_place
-from sourcier.services.gateway.clauses.tokens import Token, phrase_at
+from sourcier.services.gateway.clauses.tokens import Token, has
 from sourcier.services.gateway.figures.bounds import sides_named
 from sourcier.services.gateway.figures.rows import LIGHT
 from sourcier.services.gateway.figures.words import forms_of, told
@@ -88,7 +88,8 @@ def is_of_other_part(
     words = [token for token in said if token.tells]
     shared = forms_of((*part.own, *part.head))
     missing = [token for token in words if not told(token, shared)]
-    sides, elsewhere = sides_named(said), _is_but(said)
+    # « Hors de Paris » is all but a place.
+    sides, elsewhere = sides_named(said), has(said, _NOT_IN)
     own_forms = forms_of([token for token in part.own if token not in part.counted and token.text not in LIGHT])
     for other in (each for each in parts if each is not part):
         if elsewhere and _is_elsewhere(part.own) != _is_elsewhere(other.own):
@@ -105,11 +106,6 @@ def is_of_other_part(
         ):
             return True
     return False
-
-
-def _is_but(said: Sequence[Token]) -> bool:
-    """Return whether a sentence speaks of all but a place: « hors de Paris »."""
-    return any(phrase_at(said, _NOT_IN, at) is not None for at in range(len(said)))
 
 
 def _is_elsewhere(tokens: Sequence[Token]) -> bool:

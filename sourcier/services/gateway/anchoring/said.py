@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.frame import Frame
 from sourcier.services.gateway.clauses.tokens import Token
-from sourcier.services.gateway.figures.rows import (
-    DAYS,
-    gives,
-    is_value,
-    unit_behind,
-    values_of,
-)
+from sourcier.services.gateway.figures.rows import DAYS, gives, is_value, unit_behind, values_of
 from sourcier.services.index.times.dates import MONTHS
 
 _NUMBERED = lexicon.words(
@@ -22,6 +16,9 @@ _NUMBERED = lexicon.words(
     "numero no version tome appendix annex chapter paragraph clause table place places salle batiment niveau tranche"
 )
 """Words before a number that is a name and no value."""
+_RANKS = lexicon.words("e er re eme ieme th st nd rd")
+_YEARS = range(1_000, 2_201)
+TIMES = frozenset({"fois", "times"})
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def _kind_of_value(tokens: Sequence[Token], place: int, length: int) -> str:
     if not number:
         return first.text
     counted = tokens[place + length : place + length + 1]
-    is_year = first.text.isdecimal() and YEARS[0] <= int(first.text) <= YEARS[1] and (
+    is_year = first.text.isdecimal() and int(first.text) in _YEARS and (
         not unit_behind(tokens, place + length) and not any(token.tells for token in counted)
     )
     return "year" if is_year else "count"
@@ -97,9 +94,6 @@ def _goes_to_another(tokens: Sequence[Token], place: int) -> bool:
     )
 
 
-YEARS = (1_000, 2_200)
-
-
 def is_at(tokens: Sequence[Token], place: int, said: Said) -> bool:
     """Return whether a value stands at a place."""
     size = len(said.value)
@@ -109,14 +103,9 @@ def is_at(tokens: Sequence[Token], place: int, said: Said) -> bool:
     )
 
 
-_RANKS = lexicon.words("e er re eme ieme th st nd rd")
-
-
 def is_label(tokens: Sequence[Token], place: int) -> bool:
     """Return whether a number names one of several, or ranks: « article 4 », « note n° 3 », « le 8e »."""
     before = [token.text for token in tokens[max(0, place - 2) : place]]
     if any(token.text in _RANKS for token in tokens[place + 1 : place + 2]):
         return True
     return bool(before) and (before[-1] in _NUMBERED or (before[-1] in ("n", "er") and len(before) > 1))
-
-TIMES = frozenset({"fois", "times"})

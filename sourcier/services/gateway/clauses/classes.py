@@ -28,11 +28,15 @@ _COLOURS: tuple[re.Pattern[str], ...] = (
 
 def absent(sentence: str, text: str) -> tuple[str, ...]:
     """Return the fractions and colours of a sentence that a text lacks where it has others of their class."""
-    said, held = fold_in_place(sentence), fold_in_place(text)
-    found: list[str] = []
-    for members in (_FRACTIONS, _COLOURS):
-        for pattern in members:
-            match = pattern.search(said)
-            if match and not pattern.search(held) and any(other.search(held) for other in members):
-                found.append(sentence[match.start() : match.end()])
-    return tuple(found)
+    said = fold_in_place(sentence)
+    named = [
+        (match, pattern, members) for members in (_FRACTIONS, _COLOURS) for pattern in members
+        if (match := pattern.search(said))
+    ]
+    if not named:  # as of nearly all sentences: the text is looked at for none of them
+        return ()
+    held = fold_in_place(text)
+    return tuple(
+        sentence[match.start() : match.end()] for match, pattern, members in named
+        if not pattern.search(held) and any(other.search(held) for other in members)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.clauses import lexicon
-from sourcier.services.gateway.clauses.tokens import Token, phrase_at
+from sourcier.services.gateway.clauses.tokens import Token, has, phrase_at
 
 _SIDES: Mapping[int, lexicon.Phrases] = {
     -1: lexicon.phrases(
@@ -22,11 +22,11 @@ _SIDES: Mapping[int, lexicon.Phrases] = {
 }
 _TURNING = lexicon.words("pas not no aucun")
 _ARTICLES = lexicon.words("le la les l' un des du de d' environ the of first any an")
-OTHER_SIDE = lexicon.phrases(
-    "en dessous|au dela|au dessus|en deca|ce seuil|ce montant|cette limite|sinon|thereafter|otherwise|below that|"
-    "above that|beyond that|ensuite|puis"
-)
-"""What a text goes on with that says something of the other side, too."""
+_ALONE: Mapping[int, lexicon.Phrases] = {
+    -1: lexicon.phrases("en dessous|en deca|below that|jusqu' a ce"),
+    1: lexicon.phrases("au dela|thereafter|au dessus|beyond that|ensuite"),
+}
+"""What speaks of a side without a value behind it."""
 BEFORE_TOKENS_MAX, BEHIND_TOKENS_MAX = 3, 3
 _PHRASE_TOKENS_MAX = 4
 
@@ -64,14 +64,6 @@ def _ends(tokens: Sequence[Token], end: int) -> int:
 
 def sides_named(tokens: Sequence[Token]) -> frozenset[int]:
     """Return the sides that a text speaks of, of whatever: « au-delà de 39 heures », « thereafter »."""
-    found = {sign for sign, table in _SIDES.items() for at in range(len(tokens))
-             if phrase_at(tokens, table, at) is not None}
-    if any(phrase_at(tokens, _OVER_ALONE, at) is not None for at in range(len(tokens))):
-        found.add(1)
-    if any(phrase_at(tokens, _UNDER_ALONE, at) is not None for at in range(len(tokens))):
-        found.add(-1)
-    return frozenset(found)
-
-
-_OVER_ALONE = lexicon.phrases("au dela|thereafter|au dessus|beyond that|ensuite")
-_UNDER_ALONE = lexicon.phrases("en dessous|en deca|below that|jusqu' a ce")
+    return frozenset(
+        sign for sign, table in _SIDES.items() if has(tokens, table) or has(tokens, _ALONE[sign])
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sourcier.services.gateway.clauses import lexicon
-from sourcier.services.gateway.clauses.tokens import Token, phrase_at
+from sourcier.services.gateway.clauses.tokens import Token, has
 from sourcier.services.gateway.figures.words import forms_of, told
 
 _RATES: Mapping[str, str] = {
@@ -85,7 +85,7 @@ def names_a_group(tokens: Sequence[Token]) -> bool:
 def taxes_in(tokens: Sequence[Token]) -> frozenset[str]:
     """Return what is told of tax: before it or with it, gross or net."""
     return frozenset(
-        name for name, table in _TAXES.items() if any(phrase_at(tokens, table, at) for at in range(len(tokens)))
+        name for name, table in _TAXES.items() if has(tokens, table)
     )
 
 

@@ -44,6 +44,10 @@ LIGHT = lexicon.words(
     "calendaires working"
 )
 """Words that name neither a row nor a column."""
+UNSPECIFIC = LIGHT | NEUTRAL
+"""Words that do not tell what a value is of."""
+INCIDENTAL = UNSPECIFIC | MONEY_WORDS | TIME_WORDS
+"""And those that tell its unit."""
 _ORDINALS = lexicon.words("premier premiere second seconde first second third fourth fifth dernier derniere last")
 _BEGINS = lexicon.words("commence commencent debute debutent debut debutera commencera start starts begin begins from")
 _ENDS = lexicon.words("finit finissent termine terminent fin finira terminera prend end ends until finish finishes")
@@ -207,7 +211,7 @@ class _Read:
             return False
         forms = forms_of(label)
         return any(
-            told(token, forms) and not told(other, forms | self.around) and other.text not in LIGHT | NEUTRAL
+            told(token, forms) and not told(other, forms | self.around) and other.text not in UNSPECIFIC
             for token, other in complements(tokens)
         ) and any(token in left for _, token in complements(label))
 
@@ -237,6 +241,11 @@ def values_of(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 def is_ordinal(token: Token) -> bool:
     """Return whether a word ranks: « deuxième », which is no amount."""
     return token.text in _ORDINALS or (token.text.endswith("ieme") and len(token.text) > len("ieme") + 1)
+
+
+def tells_of(token: Token) -> bool:
+    """Return whether a word tells what a value is of: no value itself, no unit, nothing light."""
+    return token.tells and not is_value(token) and token.text not in INCIDENTAL
 
 
 def is_value(token: Token) -> bool:

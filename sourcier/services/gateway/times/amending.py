@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.cutting import clauses_of
-from sourcier.services.gateway.clauses.tokens import Token, forms_in, phrase_at, tokens_of, told_by
+from sourcier.services.gateway.clauses.tokens import Token, forms_in, has, tokens_of, told_by
 from sourcier.services.gateway.times.statements import Stated, is_figure
 from sourcier.services.index.times.dates import MONTHS
 from sourcier.services.index.times.document import RelationKind
@@ -111,6 +111,6 @@ def _extends(tokens: Sequence[Token]) -> bool:
 
 
 def _ends_on_a_day(tokens: Sequence[Token]) -> bool:
-    return any(phrase_at(tokens, _UNTIL, place) for place in range(len(tokens))) and any(
+    return has(tokens, _UNTIL) and any(
         token.text in MONTHS for token in tokens
     )
