@@ -15,7 +15,6 @@ from bench.ingestion.ingestion import load
 from bench.measuring import Table, interleave, percentile
 from bench.texts import questions, sheets
 from sourcier.client import Client
-from sourcier.services.stack.processes.ports import free_ports
 
 PLAIN, AGAIN, TRACED = "no traces", "no traces, another stack", "traces, 10 % of the requests"
 P95_RATIO_MAX = 1.02
@@ -37,9 +36,9 @@ class Collector:
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         try:
-            [port] = free_ports(1)
-            await web.TCPSite(runner, "127.0.0.1", port).start()
-            yield f"http://127.0.0.1:{port}"
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            [(host, port)] = runner.addresses
+            yield f"http://{host}:{port}"
         finally:
             await runner.cleanup()
 

@@ -173,11 +173,9 @@ def _sentences(
     if ranked.rerank_score is not None:
         said.append(texts["reranked"].format(
             place=nth(explained.reranked_place, language), score=number(ranked.score, language),
-            share=number(ranked.lexical_share, language), **{
-                name: "" if share < SHARE_TOLD_MIN else
-                texts[f"{name}_share"].format(share=number(share, language))
-                for name, share in (("title", ranked.title_share), ("time", ranked.time_share))
-            },
+            share=number(ranked.lexical_share, language),
+            title=_share_told("title_share", ranked.title_share, language),
+            time=_share_told("time_share", ranked.time_share, language),
         ))
     said.extend(_of_acronym(each, language) for each in explained.acronyms)
     said.extend(
@@ -193,6 +191,10 @@ def _sentences(
     elif explained.score_behind:
         said.append(texts["behind"].format(score=number(explained.score_behind, language)))
     return said
+
+
+def _share_told(name: str, share: float, language: Language) -> str:
+    return "" if share < SHARE_TOLD_MIN else _TEXTS[language][name].format(share=number(share, language))
 
 
 def _of_acronym(known: KnownAcronym, language: Language) -> str:

@@ -25,16 +25,20 @@ def mark_struck(page: Page, words: Sequence[Word]) -> list[Word]:
     baselines = [words[place].baseline for place in places]
     largest = max((word.size for word in words), default=0.0)
     marked = list(words)
-    kept: list[Rule] = []
-    for rule in (*page.horizontal, *page.struck):
+
+    def strikes(rule: Rule) -> bool:
+        """Mark the words that a line strikes out, and tell whether there are any."""
         low = bisect_left(baselines, rule.at)
         near = places[low : bisect_right(baselines, rule.at + _HIGH * largest)]
         struck = sorted((place for place in near if _strikes(rule, words[place])), key=lambda place: words[place].left)
-        if struck and _ends_with(rule, words[struck[0]], words[struck[-1]]):
-            _mark(marked, struck)
-        else:
-            kept.append(rule)
-    page.horizontal = [rule for rule in kept if rule not in page.struck]
+        if not struck or not _ends_with(rule, words[struck[0]], words[struck[-1]]):
+            return False
+        _mark(marked, struck)
+        return True
+
+    page.horizontal = [rule for rule in page.horizontal if not strikes(rule)]
+    for rule in page.struck:
+        strikes(rule)
     return marked
 
 
