@@ -39,14 +39,13 @@ async def test_a_document_reads_as_much_of_the_index_whatever_it_holds(
         return []
 
     monkeypatch.setattr(planner_statistics, "refresh", nothing)
+    # Before the first row: the server's own upkeep would analyse a table of a few, and plan for those from then on.
+    async with (
+        Database(DatabaseSettings(url=database_url)) as database,
+        database.transaction(tenant=ALL_TENANTS) as connection,
+    ):
+        await connection.execute(LEAVE_ALONE)
     async with serve() as service:
-        async with (
-            Database(DatabaseSettings(url=database_url)) as database,
-            database.transaction(tenant=ALL_TENANTS) as connection,
-        ):
-            # The server's own upkeep would analyse a table of a few rows, and plan for those from then on.
-            await connection.execute(LEAVE_ALONE)
-
         async def ingest(number: int) -> None:
             text = f"Le document {number} parle du sujet {number}."
             submitted = await service.submit(text, filename=f"{number}.md")
