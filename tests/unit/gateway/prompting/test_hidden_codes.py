@@ -14,11 +14,10 @@ from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.contract.answers import EventStream
 from sourcier.services.gateway.events import Degradation, Event, Searching, Token
 from sourcier.services.gateway.evidence.citing import Strictness
-from sourcier.services.gateway.prompting.marking import CODE_PIECE_CHARACTERS, CodeEraser, Marking, without_codes
-from tests.unit.gateway.answering.test_tool_answering import Model, Surrounded, ask
+from sourcier.services.gateway.prompting.marking import CODE_PIECE_CHARACTERS, CodeEraser, without_codes
+from tests.unit.gateway.answering.test_tool_answering import MARKING, Model, Surrounded, ask
 from tests.unit.gateway.fix_gateway_domain import TELEWORK, FakePeers, FakeRetriever, options, passage, query, result
 
-MARKING = Marking("secret")
 CODES = MARKING.markers([passage(1, TELEWORK), passage(2, TELEWORK)], tenant="acme")
 FIRST, SECOND = CODES
 
