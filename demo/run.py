@@ -34,11 +34,11 @@ import click  # noqa: E402 the path comes first
 
 from sourcier.cli import output  # noqa: E402
 from sourcier.cli.answers.ask import EXIT_QUOTED, EXIT_REFUSED, AnswerWriter  # noqa: E402
-from sourcier.cli.documents.files import Selection, select  # noqa: E402
-from sourcier.cli.documents.identity import identify  # noqa: E402
-from sourcier.cli.documents.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
-from sourcier.cli.documents.ingestion import Ingestion  # noqa: E402
 from sourcier.cli.failure import Failure, explain, root  # noqa: E402
+from sourcier.cli.ingestion.files import Selection, select  # noqa: E402
+from sourcier.cli.ingestion.identity import identify  # noqa: E402
+from sourcier.cli.ingestion.ingest import ensure_collection, shown, summarise, tell_left_out  # noqa: E402
+from sourcier.cli.ingestion.sending import Ingestion  # noqa: E402
 from sourcier.cli.inputs import NOT_UTF8, is_utf8  # noqa: E402
 from sourcier.cli.interrupts import run_interruptible  # noqa: E402
 from sourcier.client import Client  # noqa: E402
@@ -184,7 +184,7 @@ async def ingest(gateway: str, plan: Plan, selection: Selection) -> None:
     document: dict[str, Any] = {"collection": plan.collection}
     async with Client(gateway) as client:
         await ensure_collection(client, plan.collection, create=True)
-        identified = await identify(client, selection.files, collection=plan.collection)
+        identified = await identify(client, selection, collection=plan.collection)
         with shown(len(selection.files), wait=True, as_json=False) as progress:
             outcomes = await Ingestion(
                 client=client, progress=progress, document=document, wait=True, uploads_at_once=8,

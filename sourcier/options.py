@@ -155,6 +155,11 @@ class DocumentOptions(TypedDict, total=False):
     """Facts to filter by, at most 64 keys."""
     category: str
     """The category to filter by and to show."""
+    source_root: str
+    """Which root `source` is a path from, as a digest of machine and folder; told of documents, and used for nothing
+    else."""
+    renamed_from: str
+    """The source that the document had before it was renamed: it keeps its id, its dates and what cites it."""
 
 
 class FailureOptions(TypedDict, total=False):
@@ -253,4 +258,5 @@ def document_header(options: DocumentOptions, *, filename: str, source: str) -> 
         collection=options.get("collection", ""), filename=filename, content_type=options.get("content_type", ""),
         title=options.get("title", ""), source=source, lane=options.get("lane", ""),
         metadata=options.get("metadata", {}), category=options.get("category", ""),
+        source_root=options.get("source_root", ""), renamed_from=options.get("renamed_from", ""),
     )

@@ -134,6 +134,8 @@ class UploadResult:
     """The job that tells how far the document is."""
     unchanged: bool
     """Whether the collection held exactly this content under this source already."""
+    renamed: bool = False
+    """Whether it is the document that had the source given as `renamed_from`."""
 
     @property
     def job_id(self) -> str:

@@ -33,7 +33,7 @@ COMMANDS = {
     "backup": ("sourcier.cli.stack:backup", "Write all that is kept into a folder."),
     "restore": ("sourcier.cli.stack:restore", "Bring a back-up back."),
     "open": ("sourcier.cli.stack:open_page", "Open the page in a browser."),
-    "ingest": ("sourcier.cli.documents.ingest:ingest", "Bring files and folders in."),
+    "ingest": ("sourcier.cli.ingestion.ingest:ingest", "Bring files and folders in."),
     "ask": ("sourcier.cli.answers.ask:ask", "Ask a question; the answer streams, with its sources."),
     "chat": ("sourcier.cli.answers.chat:chat", "Ask one question after another; follow-ups refer to what came before."),
     "conversations": ("sourcier.cli.answers.conversations:conversations",

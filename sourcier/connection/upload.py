@@ -66,7 +66,7 @@ async def _send_once(
         # A thread may still be reading; the next attempt must not share the file with it.
         await asyncio.to_thread(pieces.close)
     channel.reached = True
-    return UploadResult(job=response.job, unchanged=response.unchanged)
+    return UploadResult(job=response.job, unchanged=response.unchanged, renamed=response.renamed)
 
 
 async def _until_done(call: Any) -> None:

@@ -32,7 +32,7 @@ def where_to_search(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def where_options(given: dict[str, Any]) -> dict[str, Any]:
     """Return the client's keywords for what these options were given."""
-    from sourcier.cli.documents.ingest import METADATA_EXAMPLE, key_values
+    from sourcier.cli.ingestion.ingest import METADATA_EXAMPLE, key_values
 
     wanted = {name: value for name, value in given.items() if value not in (None, "", (), False)}
     if "metadata" in wanted:

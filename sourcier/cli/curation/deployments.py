@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sourcier.cli.curation.agents import method_name, mode_name
-from sourcier.cli.documents.ingest import key_values
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.ingestion.ingest import key_values
 from sourcier.cli.text import json_line, moment, printable, write_table
 
 if TYPE_CHECKING:

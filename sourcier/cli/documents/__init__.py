@@ -1,1 +1,1 @@
-"""Commands that bring documents in, follow them and mend what failed."""
+"""Commands that follow documents, show them and mend what failed."""

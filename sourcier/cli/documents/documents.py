@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sourcier.cli.documents.files import composed
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
 from sourcier.cli.groups import ClosableGroup
+from sourcier.cli.ingestion.files import composed
 from sourcier.cli.text import json_line, moment, printable, size, write_table
 
 if TYPE_CHECKING:

@@ -590,6 +590,8 @@ class DocumentHeader(_message.Message):
     LANE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     CATEGORY_FIELD_NUMBER: _builtins.int
+    SOURCE_ROOT_FIELD_NUMBER: _builtins.int
+    RENAMED_FROM_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name; empty is `default`, which is created on first use."""
     filename: _builtins.str
@@ -606,6 +608,15 @@ class DocumentHeader(_message.Message):
     """`interactive` (also when empty) or `bulk`: interactive documents overtake bulk ones."""
     category: _builtins.str
     """The category to filter by and to show; empty for none."""
+    source_root: _builtins.str
+    """Which root `source` is a path from, as a text that tells nothing else: a digest of a machine and a folder. At most
+    128 characters; empty where it is none.
+    """
+    renamed_from: _builtins.str
+    """The source that the document had before it was renamed; empty where it was not. The document that has it keeps its
+    id, its dates, its edits and what cites it, takes the new source, and is read again for its new name. Counts for
+    nothing where the collection has no document of that source, or has one of the new one.
+    """
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Facts to filter by, at most 64 keys of 64 characters with values of 1,024."""
@@ -621,10 +632,12 @@ class DocumentHeader(_message.Message):
         lane: _builtins.str = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         category: _builtins.str = ...,
+        source_root: _builtins.str = ...,
+        renamed_from: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "collection", b"collection", "content_type", b"content_type", "filename", b"filename", "lane", b"lane", "metadata", b"metadata", "source", b"source", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "collection", b"collection", "content_type", b"content_type", "filename", b"filename", "lane", b"lane", "metadata", b"metadata", "renamed_from", b"renamed_from", "source", b"source", "source_root", b"source_root", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -668,8 +681,11 @@ class UploadDocumentResponse(_message.Message):
 
     JOB_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
+    RENAMED_FIELD_NUMBER: _builtins.int
     unchanged: _builtins.bool
     """True when the collection holds exactly this content under this source already: nothing is done again."""
+    renamed: _builtins.bool
+    """True when a document of the source that the header says it was renamed from is now this one."""
     @_builtins.property
     def job(self) -> Global___Job:
         """The job that tells how far the document is."""
@@ -679,10 +695,11 @@ class UploadDocumentResponse(_message.Message):
         *,
         job: Global___Job | None = ...,
         unchanged: _builtins.bool = ...,
+        renamed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "renamed", b"renamed", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -794,6 +811,7 @@ class Document(_message.Message):
     DATES_FIELD_NUMBER: _builtins.int
     RELATIONS_FIELD_NUMBER: _builtins.int
     RELATED_BY_FIELD_NUMBER: _builtins.int
+    SOURCE_ROOT_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """Its id (UUIDv7)."""
     collection: _builtins.str
@@ -816,6 +834,8 @@ class Document(_message.Message):
     """Chunks of that version."""
     category: _builtins.str
     """The category; empty for none."""
+    source_root: _builtins.str
+    """Which root `source` is a path from, as whoever sent it said; empty where nobody did."""
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Facts to filter by."""
@@ -867,10 +887,11 @@ class Document(_message.Message):
         dates: _abc.Iterable[Global___DocumentDate] | None = ...,
         relations: _abc.Iterable[Global___RelatedDocument] | None = ...,
         related_by: _abc.Iterable[Global___RelatedDocument] | None = ...,
+        source_root: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "indexed_at", b"indexed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "dates", b"dates", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "related_by", b"related_by", "relations", b"relations", "size_bytes", b"size_bytes", "source", b"source", "title", b"title", "version_id", b"version_id", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "chunk_count", b"chunk_count", "collection", b"collection", "content_sha256", b"content_sha256", "content_type", b"content_type", "created_at", b"created_at", "dates", b"dates", "document_id", b"document_id", "filename", b"filename", "indexed_at", b"indexed_at", "metadata", b"metadata", "related_by", b"related_by", "relations", b"relations", "size_bytes", b"size_bytes", "source", b"source", "source_root", b"source_root", "title", b"title", "version_id", b"version_id", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -838,6 +838,8 @@ class DocumentHeader(_message.Message):
     LANE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     CATEGORY_FIELD_NUMBER: _builtins.int
+    SOURCE_ROOT_FIELD_NUMBER: _builtins.int
+    RENAMED_FROM_FIELD_NUMBER: _builtins.int
     collection: _builtins.str
     """The collection's name; empty is `default`, which is created on first use."""
     filename: _builtins.str
@@ -854,6 +856,15 @@ class DocumentHeader(_message.Message):
     """The lane: `interactive` (also when empty) overtakes `bulk`."""
     category: _builtins.str
     """The category to filter by and to show; empty for none."""
+    source_root: _builtins.str
+    """Which root `source` is a path from, as a text that tells nothing else: a digest of a machine and a folder. At most
+    128 characters; empty where it is none.
+    """
+    renamed_from: _builtins.str
+    """The source that the document had before it was renamed; empty where it was not. The document that has it keeps its
+    id, its dates, its edits and what cites it, takes the new source, and is read again for its new name. Counts for
+    nothing where the collection has no document of that source, or has one of the new one.
+    """
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Facts to filter by, at most 64 keys of 64 characters with values of 1,024."""
@@ -869,10 +880,12 @@ class DocumentHeader(_message.Message):
         lane: _builtins.str = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         category: _builtins.str = ...,
+        source_root: _builtins.str = ...,
+        renamed_from: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "collection", b"collection", "content_type", b"content_type", "filename", b"filename", "lane", b"lane", "metadata", b"metadata", "source", b"source", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["category", b"category", "collection", b"collection", "content_type", b"content_type", "filename", b"filename", "lane", b"lane", "metadata", b"metadata", "renamed_from", b"renamed_from", "source", b"source", "source_root", b"source_root", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -916,8 +929,11 @@ class SubmitResponse(_message.Message):
 
     JOB_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
+    RENAMED_FIELD_NUMBER: _builtins.int
     unchanged: _builtins.bool
     """True when the collection holds exactly this content under this source already: nothing is done again."""
+    renamed: _builtins.bool
+    """True when a document of the source that the header says it was renamed from is now this one."""
     @_builtins.property
     def job(self) -> Global___Job:
         """The job that tells how far the document is."""
@@ -927,10 +943,11 @@ class SubmitResponse(_message.Message):
         *,
         job: Global___Job | None = ...,
         unchanged: _builtins.bool = ...,
+        renamed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "renamed", b"renamed", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

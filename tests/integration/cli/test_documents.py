@@ -110,6 +110,44 @@ async def test_an_unchanged_file_whose_job_still_runs_is_waited_for(
     assert (done.code, done.out.split(" in ")[0]) == (code, told)
 
 
+async def test_a_renamed_file_is_sent_as_the_document_that_it_was(
+    cli: Command, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    (tmp_path / "ancien.txt").write_text("le bail")
+    await cli("ingest", "ancien.txt", "--wait")
+    (sent,) = gateway.headers
+    gateway.documents["bail"] = knowledge_pb2.Document(
+        document_id="bail", source="ancien.txt", content_sha256=hashlib.sha256(b"le bail").hexdigest(), size_bytes=7,
+        version_id="v", source_root=sent.source_root,
+    )
+    (tmp_path / "ancien.txt").rename(tmp_path / "nouveau.txt")
+    (tmp_path / "copie.txt").write_text("le bail")
+    done = await cli("ingest", "nouveau.txt", "--wait")
+    assert gateway.headers[-1].renamed_from == "ancien.txt"
+    assert "renamed    nouveau.txt (3 chunks) (was ancien.txt)" in done.err
+    assert done.out.startswith("0 indexed, 1 renamed, 0 unchanged, 0 failed of 1 file")
+
+
+async def test_documents_without_a_file_are_told_and_deleted_on_request(
+    cli: Command, gateway: FakeGateway, folder: Path
+) -> None:
+    (folder / "a/broken.pdf").unlink()
+    await cli("ingest", "docs", "--wait")
+    (root,) = {header.source_root for header in gateway.headers}
+    for source in ("docs/parti.md", "docs/racine.md", "ailleurs/x.md"):
+        gateway.documents[source] = knowledge_pb2.Document(document_id=source, source=source, source_root=root)
+    done = await cli("ingest", "docs", "--wait")
+    assert "1 document has no file any more: docs/parti.md; --remove-missing deletes it" in done.err
+    done = await cli("ingest", "docs", "--wait", "--remove-missing")
+    assert done.code == 0
+    assert "deleted    docs/parti.md (its file is gone)" in done.err
+    assert "docs/parti.md" not in gateway.documents
+    assert {"docs/racine.md", "ailleurs/x.md"} <= gateway.documents.keys()
+    refused = await cli("ingest", "docs/racine.md", "--remove-missing")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2, "error: --remove-missing looks for documents of folders, and no folder is given")
+
+
 async def test_many_files_take_the_bulk_lane(cli: Command, gateway: FakeGateway, tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number:02}.txt").write_text(f"texte {number}")

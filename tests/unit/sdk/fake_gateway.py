@@ -369,7 +369,7 @@ class FakeKnowledge(knowledge_pb2_grpc.KnowledgeServiceServicer):
             status=knowledge_pb2.JOB_STATUS_PENDING,
         )
         self._gateway.jobs[job_id] = job
-        return knowledge_pb2.UploadDocumentResponse(job=job)
+        return knowledge_pb2.UploadDocumentResponse(job=job, renamed=bool(header.renamed_from))
 
     async def IngestText(
         self, request: knowledge_pb2.IngestTextRequest, context: Context

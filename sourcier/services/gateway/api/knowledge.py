@@ -134,7 +134,7 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             raise InvalidArgument("the first message of an upload is its header", field="header")
         response = await self._submit(context, first.header, _pieces(requests))
         return knowledge_pb2.UploadDocumentResponse(
-            job=job_from_internal(response.job), unchanged=response.unchanged
+            job=job_from_internal(response.job), unchanged=response.unchanged, renamed=response.renamed
         )
 
     @long_call

@@ -53,6 +53,7 @@ def document_message(document: Document) -> knowledge_pb2.Document:
             for each in document.times.dates
         ],
         relations=map(_related, document.relations or ()), related_by=map(_related, document.related_by or ()),
+        source_root=document.source_root,
     )
 
 

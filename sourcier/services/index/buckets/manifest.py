@@ -93,6 +93,30 @@ async def holds(connection: Connection, claimed: ClaimedObject) -> bool:
     return await cursor.fetchone() is not None
 
 
+async def is_renamed(connection: Connection, claimed: ClaimedObject, *, source: str) -> bool:
+    """Lock the document that was taken in last and return whether it has another source by now than the object's own.
+
+    It is then another object's document. One that is not there was deleted by a person.
+    """
+    values = {"tenant": claimed.tenant, "document_id": claimed.document_id, "source": source}
+    cursor = await connection.execute(IS_RENAMED, values)
+    return await cursor.fetchone() is not None
+
+
+async def alike(connection: Connection, claimed: ClaimedObject, *, collection_id: str, sha256: bytes) -> list[str]:
+    """Return the keys of the bucket's other objects that a collection holds a document of with this content, a few."""
+    cursor = await connection.execute(ALIKE, {
+        **_identity(claimed), "collection_id": collection_id, "sha256": sha256, "limit": ALIKE_MAX,
+    })
+    return [key for key, in await cursor.fetchall()]
+
+
+async def is_new_due(connection: Connection, claimed: ClaimedObject) -> bool:
+    """Return whether the bucket has an object that is marked and was never taken in."""
+    cursor = await connection.execute(IS_NEW_DUE, _identity(claimed))
+    return await cursor.fetchone() is not None
+
+
 async def settle(
     connection: Connection,
     claimed: ClaimedObject,
@@ -157,6 +181,9 @@ def _identity(claimed: ClaimedObject) -> dict[str, object]:
     }
 
 
+ALIKE_MAX = 5
+"""Each of them is asked of the store."""
+
 HINT = """
 insert into objects (tenant, bucket, key, lane)
 select * from unnest(%(tenants)s::text[], %(buckets)s::text[], %(keys)s::text[], %(lanes)s::text[])
@@ -200,6 +227,32 @@ where (objects.tenant, objects.bucket, objects.key, objects.claim) = (held.tenan
 _CLAIMED = "tenant = %(tenant)s and bucket = %(bucket)s and key = %(key)s and claim = %(claim)s"
 
 HOLDS = f"select from objects where {_CLAIMED} for update"
+
+IS_RENAMED = """
+with document as (
+    select source from documents where tenant = %(tenant)s and document_id = %(document_id)s for update
+)
+select from document where source <> %(source)s
+"""
+
+ALIKE = """
+select objects.key
+from document_versions as version
+join documents on documents.tenant = version.tenant and documents.current_version = version.version_id
+join objects on objects.tenant = documents.tenant and objects.document_id = documents.document_id
+where version.tenant = %(tenant)s and version.content_sha256 = %(sha256)b
+  and documents.collection_id = %(collection_id)s
+  and objects.bucket = %(bucket)s and objects.key <> %(key)s
+  and documents.source = 's3://' || objects.bucket || '/' || objects.key
+order by objects.key
+limit %(limit)s
+"""
+
+IS_NEW_DUE = """
+select from objects
+where tenant = %(tenant)s and bucket = %(bucket)s and key <> %(key)s and state = 'changed' and document_id is null
+limit 1
+"""
 
 _SETTLED = "state = case when hint_no = %(hint_no)s then {state} else 'changed' end"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from sourcier.services.chassis.ids import new_id
@@ -64,6 +65,10 @@ class NewVersion:
     """The step of a trace that it is accepted in; empty where nothing is traced."""
     part_of: str | None = None
     """The document that it came inside; None for one that was sent itself."""
+    source_root: str = ""
+    """Which root the source is a path from, as its sender says."""
+    renamed_from: str = ""
+    """The source that the document had before; empty where it was not renamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +80,19 @@ class Acceptance:
     version: VersionReference
     created_at: datetime | None
     """When the job was made; None for one that was there already."""
+    renamed: bool
+    """Whether it is the document that had the source which it was renamed from."""
 
 
 async def accept(connection: Connection, new: NewVersion) -> Acceptance:
     """Record a document that was sent as its next version, waiting to be released.
 
     The same content with the same configuration and title is not indexed again. A version that still waits is
-    superseded: only the newest is worth the work.
+    superseded: only the newest is worth the work. One that was renamed is the document that it was, and is read again
+    where its file's name, or what came inside it, tells of the old one.
     """
     values = _values(new)
+    values["renamed"] = bool(new.renamed_from) and await _rename(connection, values)
     async with connection.pipeline():
         # Until this version is recorded nobody may take its content for one that nobody needs.
         await connection.execute(SHARE_CONTENT, values)
@@ -102,13 +111,22 @@ async def accept(connection: Connection, new: NewVersion) -> Acceptance:
         cursor = await connection.execute(INSERT_VERSION, values)
     row = await cursor.fetchone()
     assert row is not None
-    return Acceptance("accepted", _reference(values), row[0])
+    return Acceptance("accepted", _reference(values), row[0], values["renamed"])
 
 
 async def has_ended(connection: Connection, *, tenant: str, version_id: str) -> bool:
     """Return whether a version was deleted, or a newer one took its place: work for it would be for nothing."""
     cursor = await connection.execute(SELECT_STANDING, {"tenant": tenant, "version_id": version_id})
     return await cursor.fetchone() is None
+
+
+async def _rename(connection: Connection, values: dict[str, Any]) -> bool:
+    """Give the document of the old source the new one; return whether there was one, and none of the new source."""
+    try:
+        async with connection.transaction():
+            return (await connection.execute(RENAME, values)).rowcount == 1
+    except UniqueViolation:  # somebody sends a document of the new source at this moment: that is the one
+        return False
 
 
 async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance | None:
@@ -120,7 +138,8 @@ async def _known(connection: Connection, values: dict[str, Any]) -> Acceptance |
     version_id, generation, job_id, state = row
     known = values | {"version_id": version_id, "generation": generation, "job_id": job_id}
     await connection.execute(UPDATE_DESCRIPTION, known)
-    return Acceptance("unchanged" if state == "committed" else "in_progress", _reference(known), None)
+    outcome: Literal["in_progress", "unchanged"] = "unchanged" if state == "committed" else "in_progress"
+    return Acceptance(outcome, _reference(known), None, values["renamed"])
 
 
 def _values(new: NewVersion) -> dict[str, Any]:
@@ -142,6 +161,8 @@ def _values(new: NewVersion) -> dict[str, Any]:
         "request_id": new.request_id,
         "traceparent": new.traceparent,
         "part_of": new.part_of,
+        "source_root": new.source_root,
+        "renamed_from": new.renamed_from,
         "document_id": new_id(),
         "version_id": new_id(),
         "job_id": new_id(),
@@ -166,14 +187,24 @@ SHARE_CONTENT = """
 select pg_advisory_xact_lock_shared(hashtextextended(%(tenant)s || encode(%(content_sha256)b, 'hex'), 0))
 """
 
+# By whichever way a source came to be taken, the document that has it stays what it is.
+RENAME = """
+update documents set source = %(source)s, updated_at = now()
+where tenant = %(tenant)s and collection_id = %(collection_id)s and source = %(renamed_from)s and part_of is null
+  and not exists (
+    select from documents as other
+    where other.tenant = %(tenant)s and other.collection_id = %(collection_id)s and other.source = %(source)s
+  )
+"""
+
 # The update locks a row that is there, and waits for whoever is inserting or deleting it. What came inside another
 # document and is sent by itself is nobody's part any more.
 LOCK_DOCUMENT = """
 insert into documents (document_id, tenant, collection_id, source, title, filename, content_type, size_bytes,
-                       content_sha256, metadata, category, part_of)
+                       content_sha256, metadata, category, part_of, source_root)
 values (%(document_id)s, %(tenant)s, %(collection_id)s, %(source)s, %(title)s, %(filename)s, %(content_type)s,
-        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s, %(part_of)s)
-on conflict (tenant, collection_id, source) do update set part_of = excluded.part_of
+        %(size_bytes)s, %(content_sha256)b, %(metadata)s, %(category)s, %(part_of)s, %(source_root)s)
+on conflict (tenant, collection_id, source) do update set part_of = excluded.part_of, source_root = excluded.source_root
 returning document_id, last_generation
 """
 
@@ -187,6 +218,9 @@ where document_id = %(document_id)s
   and content_sha256 = %(content_sha256)b
   and configuration_digest = %(configuration_digest)s
   and version.title = %(title)s
+  and (not %(renamed)s or (version.filename = %(filename)s and not exists (
+    select from documents where tenant = %(tenant)s and part_of = %(document_id)s
+  )))
 """
 
 SELECT_STANDING = """

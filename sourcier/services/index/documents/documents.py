@@ -57,6 +57,8 @@ class Document:
     """Of each document that it does something to: kind, id, title, origin, part and words."""
     related_by: Sequence[Any] | None = None
     """The same of those that do something to it."""
+    source_root: str = ""
+    """Which root the source is a path from, as its sender says."""
 
     @property
     def times(self) -> DocumentTimes:
@@ -154,7 +156,7 @@ SELECT = f"""
 select document.document_id, document.tenant, document.collection_id, collection.name as collection, document.source,
        document.title, document.filename, document.content_type, document.size_bytes, document.content_sha256,
        document.metadata, document.category, document.current_version, document.current_generation as generation,
-       document.chunk_count, document.created_at, updated_at,
+       document.chunk_count, document.created_at, updated_at, document.source_root,
        version.reading_warnings, times.dates, document.set_dates,
        {related_json("document_id", "other_id")} as relations,
        {related_json("other_id", "document_id")} as related_by

@@ -70,7 +70,9 @@ class IngestServer(ingest_pb2_grpc.IngestServiceServicer):
             raise InvalidArgument("the first message of an upload is its header", field="header")
         header = _header(first.header, tenant=tenant)
         accepted = await self._intake.accept(header, _pieces(requests))
-        return ingest_pb2.SubmitResponse(job=job_message(accepted.job), unchanged=accepted.outcome == "unchanged")
+        return ingest_pb2.SubmitResponse(
+            job=job_message(accepted.job), unchanged=accepted.outcome == "unchanged", renamed=accepted.renamed
+        )
 
     async def Delete(self, request: ingest_pb2.DeleteRequest, context: Context) -> ingest_pb2.DeleteResponse:
         """Delete a document; what does not exist is deleted already."""
@@ -262,6 +264,7 @@ def _header(message: ingest_pb2.DocumentHeader, *, tenant: str) -> Header:
         tenant=tenant, collection=message.collection or DEFAULT_COLLECTION, filename=message.filename,
         content_type=message.content_type, title=message.title, source=message.source or message.filename,
         lane=subjects.checked_lane(message.lane), metadata=dict(message.metadata), category=message.category,
+        source_root=message.source_root, renamed_from=message.renamed_from,
     )
 
 

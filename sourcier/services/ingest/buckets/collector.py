@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
@@ -24,6 +25,7 @@ from sourcier.services.chassis.postgres.database import ALL_TENANTS, Connection,
 from sourcier.services.chassis.queue.consuming import jittered
 from sourcier.services.index.buckets import manifest
 from sourcier.services.index.buckets.manifest import ClaimedObject
+from sourcier.services.index.collections.collections import Collection
 from sourcier.services.index.collections.versions import Acceptance
 from sourcier.services.index.documents.documents import Deletion
 from sourcier.services.index.pipeline import dead_letters
@@ -41,6 +43,9 @@ STAGE = "accept"
 LOOK_SECONDS = 1.0
 LEASE_SECONDS = 30.0
 RENEW_SECONDS = 10.0
+RENAME_WAIT_SECONDS = 1.0
+RENAME_WAITS_MAX = 3
+"""How often what is gone waits for what is new in its bucket: an object that is renamed is a new one and one gone."""
 ATTEMPTS_MAX = 20
 """With growing delays about a quarter of an hour; then the object gets a dead letter."""
 DELAY_SECONDS_MAX = 60.0
@@ -139,13 +144,30 @@ class Collector:
         store = self._buckets.store(claimed.bucket)
         found = await store.head(claimed.key)
         if found is None:
-            await self._remove(claimed)
+            if not await self._waits_for_new(claimed):
+                await self._remove(claimed)
         elif found.etag and found.etag == claimed.etag:
             async with self._claimed(claimed) as connection:
-                await manifest.settle_unchanged(connection, claimed)
-            telemetry.objects_total.labels("unchanged").inc()
+                # It came back after its document had become that of a new name.
+                renamed = await self._is_renamed(connection, claimed)
+                if not renamed:
+                    await manifest.settle_unchanged(connection, claimed)
+            if renamed:
+                await self._take_in(claimed, rule, store)
+            else:
+                telemetry.objects_total.labels("unchanged").inc()
         else:
             await self._take_in(claimed, rule, store)
+
+    async def _waits_for_new(self, claimed: ClaimedObject) -> bool:
+        """Let an object that is gone be asked about later, while one that may be it under another name is taken in."""
+        if claimed.document_id is None or claimed.attempts > RENAME_WAITS_MAX:
+            return False
+        async with self._claimed(claimed) as connection:
+            waits = await manifest.is_new_due(connection, claimed)
+            if waits:
+                await manifest.postpone(connection, claimed, delay_seconds=RENAME_WAIT_SECONDS, error="")
+        return waits
 
     async def _take_in(self, claimed: ClaimedObject, rule: BucketRule, store: ObjectStore) -> None:
         opened = await store.open_stream(claimed.key)
@@ -156,7 +178,7 @@ class Collector:
         read, pieces = opened
         try:
             self._check_size(claimed, rule, read)
-            await self._copy(claimed, rule, read, pieces)
+            await self._copy(claimed, rule, store, read, pieces)
         except DocumentRejected as error:
             await self._refuse(claimed, rule, read, error)
 
@@ -172,7 +194,8 @@ class Collector:
             raise DocumentEmpty(f"“{name}” is empty: 0 bytes.")
 
     async def _copy(
-        self, claimed: ClaimedObject, rule: BucketRule, read: StoredObject, pieces: AsyncIterator[bytes]
+        self, claimed: ClaimedObject, rule: BucketRule, store: ObjectStore, read: StoredObject,
+        pieces: AsyncIterator[bytes],
     ) -> None:
         header = _header(claimed, rule)
         check_header(header)
@@ -182,9 +205,11 @@ class Collector:
             sha256, size_bytes = await self._objects.put_stream(key, pieces)
             await failpoint("collect.after-copy")
             collection = await self._intake.collection_of(header, create=True)
+            renamed_from = await self._renamed_from(claimed, store, collection, sha256)
             async with self._claimed(claimed) as connection:
                 acceptance = await self._intake.record(
-                    connection, header, collection, key=key, sha256=sha256, size_bytes=size_bytes
+                    connection, replace(header, renamed_from=renamed_from), collection, key=key, sha256=sha256,
+                    size_bytes=size_bytes,
                 )
                 await self._settle(connection, claimed, read, acceptance)
                 # Before the commit, as in `Intake.accept`: of one that is cut off, nobody knows how it ended.
@@ -193,9 +218,27 @@ class Collector:
             if not kept:
                 await self._objects.delete(key)
         await failpoint("collect.after-commit")
-        telemetry.objects_total.labels(acceptance.outcome).inc()
+        telemetry.objects_total.labels("renamed" if acceptance.renamed else acceptance.outcome).inc()
         telemetry.object_seconds.observe(max((datetime.now(UTC) - claimed.hinted_at).total_seconds(), 0.0))
         self._relay.wake()
+
+    async def _renamed_from(
+        self, claimed: ClaimedObject, store: ObjectStore, collection: Collection, sha256: bytes
+    ) -> str:
+        """Return the source of the document that a new object is under another name: its own object is gone."""
+        if claimed.document_id is not None:
+            return ""
+        async with self._database.transaction(tenant=claimed.tenant, read_only=True) as connection:
+            keys = await manifest.alike(
+                connection, claimed, collection_id=str(collection.collection_id), sha256=sha256
+            )
+        for key in keys:
+            if await store.head(key) is None:
+                return _source(claimed.bucket, key)
+        return ""
+
+    async def _is_renamed(self, connection: Connection, claimed: ClaimedObject) -> bool:
+        return await manifest.is_renamed(connection, claimed, source=_source(claimed.bucket, claimed.key))
 
     async def _settle(
         self, connection: Connection, claimed: ClaimedObject, found: StoredObject, acceptance: Acceptance,
@@ -239,7 +282,7 @@ class Collector:
     async def _remove(self, claimed: ClaimedObject) -> None:
         deletion = Deletion(existed=False)
         async with self._claimed(claimed) as connection:
-            if claimed.document_id is not None:
+            if claimed.document_id is not None and not await self._is_renamed(connection, claimed):
                 deletion = await self._removal.remove_rows(
                     connection, tenant=claimed.tenant, document_id=str(claimed.document_id)
                 )
@@ -279,6 +322,10 @@ class Collector:
 def _header(claimed: ClaimedObject, rule: BucketRule) -> Header:
     return Header(
         tenant=claimed.tenant, collection=rule.collection, filename=PurePosixPath(claimed.key).name, content_type="",
-        title="", source=f"s3://{claimed.bucket}/{claimed.key}", lane=claimed.lane, metadata={},
+        title="", source=_source(claimed.bucket, claimed.key), lane=claimed.lane, metadata={},
         category=rule.category,
     )
+
+
+def _source(bucket: str, key: str) -> str:
+    return f"s3://{bucket}/{key}"

@@ -30,6 +30,7 @@ METADATA_BYTES_MAX = 16 * 1024
 NAME_CHARACTERS_MAX = 1024
 SOURCE_BYTES_MAX = 2_048
 """In UTF-8: a collection's documents are told apart by an index over their sources, whose entries take 2,704 bytes."""
+SOURCE_ROOT_CHARACTERS_MAX = 128
 SEEN_MAX = 10_000
 """Collections that are remembered to have been there."""
 
@@ -47,6 +48,8 @@ class Header:
     lane: str
     metadata: Mapping[str, str]
     category: str
+    source_root: str = ""
+    renamed_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class Intake:
         if accepted and len(small) == size_bytes:
             self._recent.keep(key, bytes(small))
         self._relay.wake()
-        return Accepted(acceptance.outcome, acceptance.version, acceptance.created_at, job)
+        return Accepted(acceptance.outcome, acceptance.version, acceptance.created_at, acceptance.renamed, job)
 
     async def _job(
         self, connection: Connection, acceptance: Acceptance, header: Header, collection: Collection, *,
@@ -181,7 +184,8 @@ class Intake:
             content_type=media_type(header.content_type, header.filename), title=header.title,
             metadata=dict(header.metadata),
             category=header.category, request_id=telemetry.current_request_id(),
-            traceparent=spans.current().traceparent, part_of=part_of,
+            traceparent=spans.current().traceparent, part_of=part_of, source_root=header.source_root,
+            renamed_from=header.renamed_from if header.renamed_from != header.source else "",
         )
         return await versions.accept(connection, new)
 
@@ -191,7 +195,7 @@ def check_header(header: Header) -> None:
     for field, value in (("filename", header.filename), ("source", header.source)):
         if not value.strip():
             raise InvalidArgument(f"{field} is empty; give the document's name", field=f"header.{field}")
-    for field in ("filename", "source", "title", "category", "content_type"):
+    for field in ("filename", "source", "title", "category", "content_type", "renamed_from"):
         value = getattr(header, field)
         if len(value) > NAME_CHARACTERS_MAX or "\x00" in value:
             raise InvalidArgument(
@@ -203,6 +207,11 @@ def check_header(header: Header) -> None:
         raise InvalidArgument(
             f"source has {source_bytes:,} bytes in UTF-8; send at most {SOURCE_BYTES_MAX:,}: shorten it, as by leaving "
             "out folders, and keep it the document's own", field="header.source",
+        )
+    if len(header.source_root) > SOURCE_ROOT_CHARACTERS_MAX or "\x00" in header.source_root:
+        raise InvalidArgument(
+            f"source_root has {len(header.source_root)} characters or holds NUL; send a digest of at most "
+            f"{SOURCE_ROOT_CHARACTERS_MAX}", field="header.source_root",
         )
     if len(header.metadata) > METADATA_KEYS_MAX:
         raise InvalidArgument(

@@ -88,6 +88,7 @@ class PostgresServer(Component):
         self._port = settings.port
         self._installation = Path()
         self._user: User | None = None
+        self._aside: Path | None = None
         self._superuser_password = ""
         self._password = ""
 
@@ -103,10 +104,12 @@ class PostgresServer(Component):
 
     @property
     def note(self) -> str:
-        """Say where the data lie, when that is not where they were asked to."""
+        """Say where the data lie, when that is not where they were asked to, and what was put aside there."""
         if self.folder == self.settings.folder:
             return ""
-        return f"its data lie in {self.folder}: as root it runs as `nobody`, who cannot reach {self.settings.folder}"
+        aside = f"; {self._aside} is of a folder that was removed: delete it if nobody needs it" if self._aside else ""
+        return (f"its data lie in {self.folder}: as root it runs as `nobody`, who cannot reach "
+                f"{self.settings.folder}{aside}")
 
     @property
     def ports(self) -> dict[str, int]:
@@ -122,12 +125,15 @@ class PostgresServer(Component):
         folder = self.settings.folder
         folder.mkdir(parents=True, exist_ok=True)
         self._port = self._port or ports.free_ports(1)[0]
+        is_new = not (folder / SUPERUSER_FILE).exists()
         self._superuser_password = kept_secret(folder / SUPERUSER_FILE)
         self._password = kept_secret(folder / "password")
         self._user = unprivileged_user()
         installation = self.settings.installation or programs.postgres_installation()
         self._installation = programs.reachable_installation(installation, self._user)
         self.folder = _reachable_folder(folder, self._user)
+        if is_new and self.folder != folder and self._cluster.exists():
+            self._put_aside()
         if not self._cluster.exists():
             await self._create_cluster()
 
@@ -200,6 +206,15 @@ class PostgresServer(Component):
             )
             async with connection:
                 yield connection
+
+    def _put_aside(self) -> None:
+        """Make room where a folder that was removed left its cluster: nobody has its password, nor what it points to.
+
+        It is kept until the next one: the folder may be of a disk that was not there.
+        """
+        self._aside = self._cluster.with_name("cluster.removed")
+        shutil.rmtree(self._aside, ignore_errors=True)
+        self._cluster.rename(self._aside)
 
     def _program(self, name: str, *arguments: str) -> Command:
         return Command(

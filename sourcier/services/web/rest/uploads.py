@@ -38,7 +38,7 @@ END_BYTES = 512
 FIELDS_MAX, FIELD_BYTES_MAX = 50, 64 * 1024
 TRIES, PAUSE_SECONDS = 4, 0.5
 AGAIN = frozenset({code_pb2.UNAVAILABLE, code_pb2.RESOURCE_EXHAUSTED})
-FIELDS = ("collection", "title", "source", "lane", "category", "metadata")
+FIELDS = ("collection", "title", "source", "lane", "category", "metadata", "renamed_from")
 ALIASES = {"collection_id": "collection", "collection_name": "collection", "kb": "collection"}
 
 
@@ -122,7 +122,7 @@ class Uploads:
         if not files:
             raise InvalidArgument("the form holds no file; send one as the field `file`", field="file")
         fields = _fields(form)
-        if len(files) > 1 and (several := {"title", "source"} & fields.keys()):
+        if len(files) > 1 and (several := {"title", "source", "renamed_from"} & fields.keys()):
             raise InvalidArgument(f"{' and '.join(sorted(several))} can be given for one file alone; {len(files)} were "
                                   "sent", field=min(several))
         return [await self._sent(file, fields, caller) for file in files]
@@ -207,6 +207,6 @@ def metadata_of(found: Any) -> dict[str, str]:
 def _answer(told: list[knowledge_pb2.UploadDocumentResponse | Refusal]) -> dict[str, Any]:
     documents = [
         as_json(each) if isinstance(each, Refusal)
-        else {**job_json(each.job), "unchanged": each.unchanged} for each in told
+        else {**job_json(each.job), "unchanged": each.unchanged, "renamed": each.renamed} for each in told
     ]
     return {**documents[0], "documents": documents} if len(documents) == 1 else {"documents": documents}

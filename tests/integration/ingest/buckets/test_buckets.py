@@ -139,6 +139,43 @@ async def test_an_object_is_taken_in_followed_and_removed(watching: Pipeline) ->
     await no_file_is_left(watching)
 
 
+async def _document(watching: Pipeline) -> tuple[str, str]:
+    [(document_id, key)] = await watching.rows(
+        "select document_id::text, regexp_replace(source, '.*/', '') from documents"
+    )
+    return document_id, key
+
+
+@pytest.mark.parametrize("gone_first", [True, False])
+async def test_an_object_that_was_renamed_stays_the_document_that_it_was(
+    watching: Pipeline, gone_first: bool
+) -> None:
+    await put(watching, "ancien.md", TEXT)
+    await notify(watching, "ancien.md")
+    await texts_become(watching, TEXT)
+    (document_id, _) = await _document(watching)
+
+    await put(watching, "nouveau.md", TEXT)
+    await delete(watching, "ancien.md")
+    events = [("nouveau.md", "s3:ObjectCreated:Copy"), ("ancien.md", "s3:ObjectRemoved:Delete")]
+    for key, event in reversed(events) if gone_first else events:
+        await notify(watching, key, event)
+    await texts_become(watching, TEXT)
+    assert await _document(watching) == (document_id, "nouveau.md")
+    assert await watching.rows("select key, state from objects") == [("nouveau.md", "current")]
+
+    # The old name comes back before anybody asked about it: it is a document of its own.
+    await put(watching, "dernier.md", TEXT)
+    await delete(watching, "nouveau.md")
+    await notify(watching, "dernier.md", "s3:ObjectCreated:Copy")
+    await texts_become(watching, TEXT)
+    await put(watching, "nouveau.md", TEXT)
+    await notify(watching, "nouveau.md")
+    await texts_become(watching, TEXT, TEXT)
+    assert (await watching.rows("select document_id::text from documents where source like '%%/dernier.md'")) == [
+        (document_id,)]
+
+
 async def test_events_that_come_twice_late_or_lie_change_nothing(watching: Pipeline) -> None:
     await put(watching, "a.md", TEXT)
     for _ in range(3):

@@ -81,6 +81,8 @@ async def test_a_document_of_exactly_the_limit_is_accepted(serve: Serve) -> None
     ({"title": "x" * (NAME_CHARACTERS_MAX + 1)}, "header.title"),
     ({"source": "漢" * NAME_CHARACTERS_MAX}, "header.source"),
     ({"category": "a\x00"}, "header.category"),
+    ({"renamed_from": "x" * (NAME_CHARACTERS_MAX + 1)}, "header.renamed_from"),
+    ({"source_root": "x" * 129}, "header.source_root"),
     ({"metadata": {str(n): "" for n in range(METADATA_KEYS_MAX + 1)}}, "header.metadata"),
     ({"metadata": {"": "x"}}, "header.metadata"),
     ({"metadata": {"k" * 65: "x"}}, "header.metadata"),

@@ -10,12 +10,12 @@ import pytest
 
 from sourcier.cli import inputs
 from sourcier.cli.documents.documents import identified
-from sourcier.cli.documents.files import select
-from sourcier.cli.documents.identity import identify
-from sourcier.cli.documents.ingest import tell_left_out
-from sourcier.cli.documents.ingestion import Ingestion, Outcome
-from sourcier.cli.documents.progress import line
 from sourcier.cli.failure import Failure
+from sourcier.cli.ingestion.files import select
+from sourcier.cli.ingestion.identity import identify
+from sourcier.cli.ingestion.ingest import tell_left_out
+from sourcier.cli.ingestion.progress import line
+from sourcier.cli.ingestion.sending import Ingestion, Outcome
 from sourcier.client import Client
 from sourcier.gateway.v1 import knowledge_pb2
 from tests.unit.sdk.fake_gateway import FakeGateway
@@ -138,7 +138,7 @@ def write(root: Path, **contents: str) -> None:
 
 
 async def sources(client: Client, *paths: str) -> list[str]:
-    return [file.source for file in (await identify(client, select(paths).files, collection="")).files]
+    return [file.source for file in (await identify(client, select(paths), collection="")).files]
 
 
 def test_a_file_is_one_however_it_is_given_and_two_folders_have_two(here: Path) -> None:
@@ -178,7 +178,7 @@ async def test_what_replaces_another_is_said(here: Path, client: Client, gateway
     gateway.documents.clear()
     write(here, docs__a="nouveau")
     put(gateway, "docs/a.txt", "ancien")
-    identified = await identify(client, select(("docs",)).files, collection="")
+    identified = await identify(client, select(("docs",)), collection="")
     ingestion = Ingestion(client=client, progress=Silent(), document={}, wait=True, uploads_at_once=2,
                           timeout_seconds=30, contents=identified.contents)
     (outcome,) = await ingestion.run(identified.files)

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from sourcier.cli.answers.search import record, write
-from sourcier.cli.documents.ingestion import Outcome
-from sourcier.cli.documents.progress import line
+from sourcier.cli.ingestion.progress import line
+from sourcier.cli.ingestion.sending import Outcome
 from sourcier.cli.text import one_line, place, printable, size, write_table
 from sourcier.gateway.v1 import answer_pb2
 

@@ -23,6 +23,10 @@ class SourceFile:
     """What identified it for commands before this one: the path relative to the folder given, or the path as given."""
     unreadable: str = ""
     """Why it cannot be read, where that is known already: a folder nobody may look into."""
+    renamed_from: str = ""
+    """The source of the document that it is under another name; empty where it is none."""
+    copy_of: str = ""
+    """The source of another document with the same content; empty where there is none."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Selection:
     """Sockets, pipes and devices that were passed over."""
     links: tuple[str, ...]
     """Links to folders that were passed over: one that leads upwards would have no end."""
+    folders: tuple[str, ...] = ()
+    """The folders that were given."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ def select(arguments: tuple[str, ...]) -> Selection:
     if not files:
         raise Failure(f"no file in {', '.join(arguments)}{left_out}", exit_code=2)
     return Selection(files=tuple(files.values()), hidden=tuple(left_out.hidden), special=tuple(left_out.special),
-                     links=tuple(left_out.links))
+                     links=tuple(left_out.links),
+                     folders=tuple(argument for argument in arguments if os.path.isdir(argument)))
 
 
 def _found(argument: str, left_out: _LeftOut) -> Iterator[SourceFile]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import click
 
-from sourcier.cli.documents.ingestion import Outcome
+from sourcier.cli.ingestion.sending import Outcome
 from sourcier.cli.text import TOLD_CHARACTERS_MAX, counted, one_line, spelled
 
 BARS = ("sent", "parsed", "chunked", "embedded", "indexed")
@@ -101,6 +101,10 @@ def line(outcome: Outcome) -> str:
     chunks = f" ({counted(outcome.chunk_count, 'chunk')})" if outcome.chunk_count else ""
     if outcome.status == "accepted" and outcome.replaces:
         chunks = " (replaces what is there)"
+    if outcome.renamed_from:
+        chunks += f" (was {one_line(outcome.renamed_from, characters_max=TOLD_CHARACTERS_MAX)})"
+    elif outcome.copy_of:
+        chunks += f" (the same content as {one_line(outcome.copy_of, characters_max=TOLD_CHARACTERS_MAX)})"
     told = "".join(f"\n           ! {sentence}" for sentence in outcome.told)
     return f"{outcome.status:<10} {source}{chunks}{told}"
 

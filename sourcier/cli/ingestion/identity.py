@@ -7,13 +7,14 @@ that was brought in then, and its other files are new versions.
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sourcier.cli.documents.files import SourceFile, composed
+from sourcier.cli.ingestion.files import Selection, SourceFile, composed
+from sourcier.cli.ingestion.renamed import compare, digest
 from sourcier.client import Client
 from sourcier.errors import NotFound
 from sourcier.gateway.v1 import knowledge_pb2
@@ -32,10 +33,13 @@ class Identified:
     """By source, the SHA-256 of what answers now, in hexadecimal."""
     complete: bool
     """Whether the whole collection was looked through."""
+    missing: Sequence[knowledge_pb2.Document] = ()
+    """Documents of the folders given whose file is gone."""
 
 
-async def identify(client: Client, files: Sequence[SourceFile], *, collection: str) -> Identified:
-    """Return the files with the sources of the documents that they are."""
+async def identify(client: Client, selection: Selection, *, collection: str) -> Identified:
+    """Return the files with the sources of the documents that they are, and the documents that lost theirs."""
+    files = selection.files
     known, complete = await _known(client, collection or "default")
     spelled = {composed(source): source for source in known}
     folders: dict[Path, bool] = {}
@@ -46,7 +50,11 @@ async def identify(client: Client, files: Sequence[SourceFile], *, collection: s
             source = _old_source(file, files, spelled, known, folders)
         identified.append(replace(file, source=source or file.source))
     contents = {source: document.content_sha256 for source, document in known.items() if document.version_id}
-    return Identified(_distinct(identified, files), contents, complete)
+    distinct = _distinct(identified, files)
+    if not complete:
+        return Identified(distinct, contents, complete)
+    compared = await asyncio.to_thread(compare, distinct, known, folders=selection.folders)
+    return Identified(compared.files, contents, complete, compared.missing)
 
 
 async def _known(client: Client, collection: str) -> tuple[dict[str, knowledge_pb2.Document], bool]:
@@ -75,7 +83,7 @@ def _old_source(
     if root not in folders:
         siblings = (other for other in files if _root(other) == root and composed(other.short) in spelled)
         folders[root] = any(
-            known[spelled[composed(other.short)]].content_sha256 == _digest(other.path) for other in siblings
+            known[spelled[composed(other.short)]].content_sha256 == digest(other.path) for other in siblings
         )
     return source if folders[root] else ""
 
@@ -83,14 +91,6 @@ def _old_source(
 def _root(file: SourceFile) -> Path:
     """Return the folder that a file was given by."""
     return file.path.parents[file.short.count("/")] if file.short.count("/") < len(file.path.parents) else file.path
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:  # told when it is sent
-        return ""
 
 
 def _distinct(identified: Sequence[SourceFile], files: Sequence[SourceFile]) -> list[SourceFile]:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sourcier.cli.documents.files import Selection, select
 from sourcier.cli.failure import Failure
 from sourcier.cli.gateway import Connection, connects
+from sourcier.cli.ingestion.files import Selection, select
 from sourcier.cli.text import counted, one_line
 
 if TYPE_CHECKING:
-    from sourcier.cli.documents.ingestion import Outcome
-    from sourcier.cli.documents.progress import Bars, Lines
+    from sourcier.cli.ingestion.progress import Bars, Lines
+    from sourcier.cli.ingestion.sending import Outcome
     from sourcier.client import Client
+    from sourcier.gateway.v1 import knowledge_pb2
 
 INTERACTIVE_FILES_MAX = 20
 HIDDEN_SHOWN = 5
+MISSING_SHOWN = 5
 METADATA_EXAMPLE = "--metadata service=rh"
 
 
@@ -36,17 +40,21 @@ METADATA_EXAMPLE = "--metadata service=rh"
 @click.option("--concurrency", type=click.IntRange(1, 64), default=8, show_default=True, help="Uploads at once.")
 @click.option("--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True), default=3600.0,
               show_default=True, metavar="SECONDS", help="With --wait, the longest one document may take.")
+@click.option("--remove-missing", is_flag=True,
+              help="Delete the documents of the folders given whose file is gone.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a file.")
 @connects
 def ingest(
     paths: tuple[str, ...], collection: str, create: bool, wait: bool, lane: str | None, category: str,
-    metadata: tuple[str, ...], concurrency: int, timeout_seconds: float, as_json: bool, connection: Connection,
+    metadata: tuple[str, ...], concurrency: int, timeout_seconds: float, remove_missing: bool, as_json: bool,
+    connection: Connection,
 ) -> int:
     """Bring in files, folders with all they hold, and patterns ('docs/**/*.pdf').
 
     A document is identified by its path from the folder you stand in, however it is given; what lies elsewhere by its
-    path from the root. The same path again is a new version (`replaced`); the same content again changes nothing.
-    Hidden files and links to folders are passed over in folders. The exit code is 1 when any file failed.
+    path from the root. The same path again is a new version (`replaced`); the same content again changes nothing; a
+    file that was renamed or moved stays the document that it was (`renamed`). Hidden files and links to folders are
+    passed over in folders. The exit code is 1 when any file failed.
     """
     facts = key_values(metadata, example=METADATA_EXAMPLE)
     selection = select(paths)
@@ -57,19 +65,29 @@ def ingest(
         "lane": lane or ("bulk" if count > INTERACTIVE_FILES_MAX else "interactive"),
     }
 
+    if remove_missing and not selection.folders:
+        raise Failure("--remove-missing looks for documents of folders, and no folder is given", exit_code=2,
+                      hint="name the folder; or: sourcier documents delete")
+
     async def use(client: Client) -> list[Outcome]:
-        from sourcier.cli.documents.identity import identify
-        from sourcier.cli.documents.ingestion import Ingestion
+        from sourcier.cli.ingestion.identity import identify
+        from sourcier.cli.ingestion.sending import Ingestion
 
         await ensure_collection(client, collection, create=create)
-        identified = await identify(client, selection.files, collection=collection)
+        identified = await identify(client, selection, collection=collection)
         if not identified.complete:
-            click.echo("the collection is large: files are not compared with documents of older commands", err=True)
+            click.echo("the collection is large: files are not compared with its documents, to find those that were "
+                       "renamed or are missing", err=True)
         with shown(count, wait=wait, as_json=as_json) as progress:
-            return await Ingestion(
+            outcomes = await Ingestion(
                 client=client, progress=progress, document=document, wait=wait, uploads_at_once=concurrency,
                 timeout_seconds=timeout_seconds, contents=identified.contents,
             ).run(identified.files)
+        if remove_missing:
+            await delete_missing(client, identified.missing, as_json=as_json)
+        else:
+            tell_missing(identified.missing)
+        return outcomes
 
     started = time.monotonic()
     try:
@@ -98,7 +116,7 @@ async def ensure_collection(client: Client, name: str, *, create: bool) -> None:
 
 def shown(count: int, *, wait: bool, as_json: bool) -> Bars | Lines:
     """Return the way to show progress: bars need a terminal."""
-    from sourcier.cli.documents.progress import Bars, JsonLines, Lines
+    from sourcier.cli.ingestion.progress import Bars, JsonLines, Lines
 
     if as_json:
         return JsonLines()
@@ -109,8 +127,8 @@ def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: 
     """Write the counts; each file that failed was told with its reason as it ended."""
     counts = Counter[str](outcome.status for outcome in outcomes)
     first = "indexed" if wait else "accepted"
-    replaced = [f"{counts['replaced']} replaced"] if counts["replaced"] else []
-    parts = [f"{counts[first]} {first}", *replaced, f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
+    others = [f"{counts[status]} {status}" for status in ("replaced", "renamed") if counts[status]]
+    parts = [f"{counts[first]} {first}", *others, f"{counts['unchanged']} unchanged", f"{counts['failed']} failed"]
     click.echo(f"{', '.join(parts)} of {counted(len(outcomes), 'file')} in {seconds:.1f} s", err=to_error)
     warned = sum(bool(outcome.warnings) for outcome in outcomes)
     if warned:
@@ -118,6 +136,28 @@ def summarise(outcomes: list[Outcome], *, seconds: float, to_error: bool, wait: 
         click.echo(f"{told}: sourcier documents show tells what was left out, or could not be read", err=True)
     if counts["accepted"]:
         click.echo("sourcier jobs list tells how far they are", err=True)
+
+
+async def delete_missing(client: Client, missing: Sequence[knowledge_pb2.Document], *, as_json: bool) -> None:
+    """Delete the documents whose file is gone, and write each."""
+    for document in missing:
+        await client.delete_document(document.document_id)
+        if as_json:
+            click.echo(json.dumps({"source": document.source, "status": "deleted",
+                                   "document_id": document.document_id}, ensure_ascii=False))
+        else:
+            click.echo(f"deleted    {one_line(document.source)} (its file is gone)", err=True)
+
+
+def tell_missing(missing: Sequence[knowledge_pb2.Document]) -> None:
+    """Say which documents have no file any more, and how to delete them."""
+    if not missing:
+        return
+    more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
+    named = ", ".join(one_line(document.source) for document in missing[:MISSING_SHOWN])
+    have, them = ("has", "it") if len(missing) == 1 else ("have", "them")
+    click.echo(f"{counted(len(missing), 'document')} {have} no file any more: {named}{more}; --remove-missing deletes "
+               f"{them}", err=True)
 
 
 def tell_left_out(selection: Selection) -> None:

@@ -8,15 +8,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from sourcier.cli.documents.files import SourceFile
 from sourcier.cli.documents.reading_warnings import sentences
+from sourcier.cli.ingestion.files import SourceFile
+from sourcier.cli.ingestion.renamed import source_root
 from sourcier.cli.inputs import is_utf8
 from sourcier.client import Client
 from sourcier.errors import SourcierError, Unavailable
 from sourcier.gateway.v1 import knowledge_pb2
 from sourcier.results import UploadResult
 
-Status = Literal["indexed", "replaced", "accepted", "unchanged", "failed"]
+Status = Literal["indexed", "replaced", "renamed", "accepted", "unchanged", "failed"]
+
+Sent = tuple[SourceFile, UploadResult]
 
 WATCHED_AT_ONCE = 32
 _ENDED = frozenset({knowledge_pb2.JOB_STATUS_COMPLETED, knowledge_pb2.JOB_STATUS_FAILED})
@@ -37,6 +40,10 @@ class Outcome:
     """Why it failed, for a person."""
     replaces: bool = False
     """Whether a document of the same source with other content was there."""
+    renamed_from: str = ""
+    """The source that the document had before; empty where it was not renamed."""
+    copy_of: str = ""
+    """The source of another document with the same content; empty where there is none."""
     warnings: tuple[dict[str, Any], ...] = ()
     """What was not read of it: code, count, places, detail."""
     told: tuple[str, ...] = ()
@@ -74,7 +81,7 @@ class Ingestion:
         for file in files:
             waiting.put_nowait(file)
         # Jobs to follow, in the order of sending: followers are few, and meet the later jobs when they have ended.
-        sent = asyncio.Queue[tuple[SourceFile, UploadResult] | None]()
+        sent = asyncio.Queue[Sent | None]()
         outcomes = dict[str, Outcome]()
 
         def end(outcome: Outcome) -> None:
@@ -90,7 +97,7 @@ class Ingestion:
                 if isinstance(outcome, Outcome):
                     end(outcome)
                 else:
-                    sent.put_nowait((file, outcome))
+                    sent.put_nowait(outcome)
 
         async def follow() -> None:
             while (item := await sent.get()) is not None:
@@ -107,8 +114,8 @@ class Ingestion:
                 sent.put_nowait(None)
         return [outcomes[file.source] for file in files]
 
-    async def _upload(self, file: SourceFile, gone: asyncio.Event) -> Outcome | UploadResult:
-        """Send a file; return the upload where there is a job to follow."""
+    async def _upload(self, file: SourceFile, gone: asyncio.Event) -> Outcome | Sent:
+        """Send a file; return it with its upload where there is a job to follow."""
         if gone.is_set():
             return Outcome(file.source, "failed", reason="UNAVAILABLE", message="not sent: the gateway is gone")
         if file.unreadable:
@@ -117,7 +124,10 @@ class Ingestion:
             return Outcome(file.source, "failed", reason="NAME_INVALID",
                            message="its name is not valid UTF-8; rename it")
         try:
-            result = await self.client.upload(file.path, source=file.source, **self.document)
+            result = await self.client.upload(
+                file.path, source=file.source, source_root=source_root(file.source), renamed_from=file.renamed_from,
+                **self.document,
+            )
         except OSError as error:
             return Outcome(file.source, "failed", reason="UNREADABLE", message=error.strerror or str(error))
         except SourcierError as error:
@@ -125,13 +135,18 @@ class Ingestion:
                 gone.set()
             return _failed(file, error.reason, error.message)
         self.progress.reached(file.source, "sent")
+        return await self._sent(replace(file, renamed_from=file.renamed_from if result.renamed else ""), result)
+
+    async def _sent(self, file: SourceFile, result: UploadResult) -> Outcome | Sent:
+        """Return what became of a file that was sent, or what to follow."""
         ended = result.job.status in _ENDED
         if result.unchanged and (ended or not self.wait):
             outcome = _ended(file, result.job, unchanged=True)
             return await self._with_warnings(outcome) if self.wait and outcome.status != "failed" else outcome
         if not self.wait:
-            return Outcome(file.source, "accepted", result.document_id, result.job_id, replaces=self._replaces(file))
-        return result
+            return Outcome(file.source, "accepted", result.document_id, result.job_id, replaces=self._replaces(file),
+                           renamed_from=file.renamed_from, copy_of=file.copy_of)
+        return file, result
 
     async def _follow(self, file: SourceFile, upload: UploadResult) -> Outcome:
         job = upload.job
@@ -166,7 +181,9 @@ class Ingestion:
 def _ended(file: SourceFile, job: knowledge_pb2.Job, *, unchanged: bool) -> Outcome:
     if job.status == knowledge_pb2.JOB_STATUS_FAILED:
         return _failed(file, job.error.reason, job.error.message, job)
-    return Outcome(file.source, "unchanged" if unchanged else "indexed", job.document_id, job.job_id, job.chunk_count)
+    status: Status = "renamed" if file.renamed_from else "unchanged" if unchanged else "indexed"
+    return Outcome(file.source, status, job.document_id, job.job_id, job.chunk_count, renamed_from=file.renamed_from,
+                   copy_of=file.copy_of)
 
 
 def _failed(file: SourceFile, reason: str, message: str, job: knowledge_pb2.Job | None = None) -> Outcome:
