@@ -42,6 +42,8 @@ FILES = 300
 FILE_BYTES_MAX = 300_000
 """The largest are left out: their pages would be all that the run waits for."""
 SERVICES = ("ingest", "embed", "rerank", "gateway")
+RENAMED_EVERY, RENAMED_AFTER = 10, 5
+"""Each so manieth file is renamed, when so many more were copied: it may be anywhere on its way then."""
 KILL_SECONDS = 5.0
 SERVER_KILLS = {4: "nats", 8: "postgres", 12: "nats", 16: "postgres"}
 """After how many kills of services one of a server follows."""
@@ -60,13 +62,14 @@ async def run(folder: Path, *, seed: int, files: int = FILES) -> Outcome:
             began = time.monotonic()
             async with asyncio.TaskGroup() as group:
                 killing = group.create_task(_kill_in_turn(data_dir, faults), name="kills")
-                await _copy(store, chosen)
+                renamed = await _copy(store, chosen)
                 await killing
             ended = time.monotonic()
-            keys = [key for key, _ in chosen]
-            findings, state = await _until_still(database, jetstream, keys)
+            keys = [renamed.get(key, key) for key, _ in chosen]
+            findings, state = await _until_still(database, jetstream, keys, list(renamed))
             figures = {
-                "objects": str(len(keys)), "indexed": str(sum(bool(one.version_id) for one in state.documents)),
+                "objects": str(len(keys)), "renamed": str(len(renamed)),
+                "indexed": str(sum(bool(one.version_id) for one in state.documents)),
                 "dead letters": ", ".join(f"{count} {reason}" for reason, count in
                                           sorted(Counter(state.letters.values()).items())) or "none",
                 "passages, lexical entries, vectors": f"{sum(one.chunk_count for one in state.documents):,}, "
@@ -92,13 +95,15 @@ def choose(seed: int, count: int, *, folder: Path) -> list[tuple[str, Path]]:
     return [(path.relative_to(shared).as_posix(), path) for path in chosen]
 
 
-def check(keys: list[str], state: IndexState, waiting: list[str]) -> list[Finding]:
-    """Return what is wrong: each object is one whole document, or has a dead letter."""
+def check(keys: list[str], gone: list[str], state: IndexState, waiting: list[str]) -> list[Finding]:
+    """Return what is wrong: each object is one whole document, or has a dead letter; what is gone is none."""
     findings = [Finding("F-I6", "unfinished", text) for text in (*state.under_way, *waiting)]
     names = Counter(document.name for document in state.documents)
     findings += [Finding("F-I2", "doubled", f"{name} is {count} documents") for name, count in names.items()
                  if count > 1]
     findings += [Finding("F-I1", "lost", f"{key} is no document") for key in keys if key not in names]
+    findings += [Finding("F-I2", "doubled", f"{key} was renamed, and is a document still") for key in gone
+                 if key in names]
     for document in state.documents:
         findings += checker.whole(document)
         findings += checker.counts(document, state)
@@ -162,11 +167,20 @@ async def clients(folder: Path) -> AsyncIterator[tuple[S3Store, Database, JetStr
         yield store, database, jetstream
 
 
-async def _copy(store: S3Store, chosen: list[tuple[str, Path]]) -> None:
+async def _copy(store: S3Store, chosen: list[tuple[str, Path]]) -> dict[str, str]:
+    """Copy the files, and rename some as stores do, by a copy and a deletion; return the new keys by the old ones."""
+    renamed = dict[str, str]()
     pause_seconds = (len(SERVER_KILLS) + max(SERVER_KILLS)) * KILL_SECONDS / len(chosen)
-    for key, path in chosen:
+    for number, (key, path) in enumerate(chosen):
         await obstore.put_async(store, key, path)
+        before = number - RENAMED_AFTER
+        if before >= 0 and before % RENAMED_EVERY == 0:
+            old = chosen[before][0]
+            renamed[old] = f"renamed/{old}"
+            await obstore.copy_async(store, old, renamed[old])
+            await obstore.delete_async(store, old)
         await asyncio.sleep(pause_seconds)  # spread over the time of the faults
+    return renamed
 
 
 async def _kill_in_turn(folder: Path, faults: Counter[str]) -> None:
@@ -190,7 +204,7 @@ def _victims() -> Iterator[str]:
 
 
 async def _until_still(
-    database: Database, jetstream: JetStream, keys: list[str]
+    database: Database, jetstream: JetStream, keys: list[str], gone: list[str]
 ) -> tuple[list[Finding], IndexState]:
     ends_at = time.monotonic() + QUIET_SECONDS_MAX
     state = None
@@ -198,7 +212,7 @@ async def _until_still(
     while state is None or (findings and time.monotonic() < ends_at):
         try:
             state = await read_state(database, [TENANT])
-            findings = check(keys, state, await waiting_messages(jetstream))
+            findings = check(keys, gone, state, await waiting_messages(jetstream))
         except (ServiceError, TimeoutError, nats.errors.Error, nats.js.errors.Error) as error:
             findings = [Finding("F-I6", "unfinished", f"the servers do not answer: {error}")]
         await asyncio.sleep(LOOK_SECONDS)
