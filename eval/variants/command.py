@@ -20,8 +20,8 @@ from eval.retrieval.encoding import OfflineEncoder
 from eval.retrieval.retrieval import RESULTS, Progress
 from eval.sets import datasets
 from eval.sets.acronyms import acronym_set
-from eval.sets.asked_times import asked_times_set
 from eval.sets.datasets import Dataset
+from eval.times.asked_set import asked_times_set
 from eval.variants import gate, rules, tables
 from eval.variants.measuring import Measured, Results, measured
 from eval.variants.variants import NAMED, Settings, VariantInvalid, modes, parse

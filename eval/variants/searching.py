@@ -16,8 +16,8 @@ from eval.retrieval.offline import LexicalIndex, OfflineSearch
 from eval.retrieval.offline_asking import passages_of
 from eval.retrieval.slips import Spelling
 from eval.sets.acronyms import SpelledOut
-from eval.sets.asked_times import ASKED_ON
 from eval.sets.datasets import Dataset
+from eval.times.asked_set import ASKED_ON
 from eval.variants.variants import DENSE, FULL_TEXT, RERANKED, Settings
 from sourcier.services.gateway.events import RankedPassage
 from sourcier.services.gateway.retrieval.asked_times import asked_times

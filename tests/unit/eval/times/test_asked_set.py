@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from eval.sets.asked_times import asked_times_set
+from eval.times.asked_set import asked_times_set
 
 
 def test_halves_have_documents_of_their_own_and_enough_questions_of_both_kinds() -> None:
