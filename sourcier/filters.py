@@ -7,6 +7,7 @@
             | field ["not"] ("in" "(" value {"," value} ")" | "contains" value | "prefix" value | "exists")
     value   = number | date | true | false | word | "text" | 'text' | « text »
 
+`et`, `ou`, `non`, `dans`, `contient` and `existe` are read as `and`, `or`, `not`, `in`, `contains` and `exists`.
 Words may have signs in them, as `2024-03-12`, `v2.1` and `text/plain`; a text with spaces or parentheses stands in
 quotes. A size may have a unit: `size > 10 MB` is written `size > 10MB`.
 """
@@ -40,6 +41,8 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmg])(?:o|b)", re.IGNORECASE)
 _SIGNS = {"=": "eq", "==": "eq", ">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte"}
 _UNEQUAL = frozenset({"!=", "≠"})
 _WORDS = frozenset({"and", "or", "not", "in", "contains", "prefix", "exists"})
+_FRENCH = {"et": "and", "ou": "or", "non": "not", "dans": "in", "contient": "contains", "existe": "exists"}
+"""The same words for those who write French; as a value each is a text: `archived = non`."""
 _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES = frozenset({"size", "size_bytes"})
 
@@ -85,7 +88,7 @@ class _Token:
     def keyword(self) -> str:
         """The word of the language that it is; empty for none."""
         word = self.text.lower()
-        return word if not (self.quoted or self.sign) and word in _WORDS else ""
+        return "" if self.quoted or self.sign else _FRENCH.get(word, word if word in _WORDS else "")
 
 
 class _Reader:
@@ -239,7 +242,7 @@ class _Reader:
         token = self._next
         if token is None or token.sign:
             self._refuse("a value is missing")
-        if token.keyword:
+        if token.keyword and token.text.lower() not in _FRENCH:
             self._refuse(f"a value is missing; put {token.text!r} in quotes if it is one")
         self._place += 1
         return token

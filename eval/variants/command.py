@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from eval.retrieval.retrieval import RESULTS, Progress
 from eval.sets import datasets
 from eval.sets.acronyms import acronym_set
 from eval.sets.datasets import Dataset
+from eval.times.asked_set import asked_times_set
 from eval.variants import gate, rules, tables
 from eval.variants.measuring import Measured, Results, measured
 from eval.variants.variants import NAMED, Settings, VariantInvalid, modes, parse
@@ -30,7 +31,8 @@ SETS = (
     "travail-faq", "travail-siblings", "conventions-articles", "travail-requetes", "service-public-questions",
     "identifiants", "piaf-shared", "crpa-tiny", "xquad-de", "xquad-es", "cranfield", "cisi",
 )
-"""Those that others made; the project's own acronyms come with them."""
+"""Those that others made; the project's own come with them."""
+OWN: Mapping[str, Callable[[], Dataset]] = {"acronyms": acronym_set, "asked-times": asked_times_set}
 
 
 class _Variant(click.ParamType[tuple[str, Settings]]):
@@ -51,6 +53,8 @@ class _Variant(click.ParamType[tuple[str, Settings]]):
                    "settings, such as more=candidates:50,share:0.1. May be given several times.")
 @click.option("--data", type=FOLDER, multiple=True,
               help="Only this retrieval set; may be given several times. All known ones by default.")
+@click.option("--own", type=click.Choice(list(OWN)), multiple=True,
+              help="Only this set of the project's own, and what --data names; may be given several times.")
 @click.option("--questions", type=click.IntRange(min=1), help="Ask only so many of each set, at even distances.")
 @click.option("--passages", type=click.IntRange(min=1),
               help="Of each set's passages, only those that answer and so many in all: easier, and quicker to encode.")
@@ -60,15 +64,15 @@ class _Variant(click.ParamType[tuple[str, Settings]]):
 @click.option("--model", default="multilingual-e5-small", show_default=True, help="The embedding model.")
 @click.option("--engine", default="auto", show_default=True, help="What runs it, as SOURCIER_EMBED_ENGINE names it.")
 def variants(
-    asked: tuple[tuple[str, Settings], ...], data: tuple[Path, ...], questions: int | None, passages: int | None,
-    again: bool, reported: str, model: str, engine: str,
+    asked: tuple[tuple[str, Settings], ...], data: tuple[Path, ...], own: tuple[str, ...], questions: int | None,
+    passages: int | None, again: bool, reported: str, model: str, engine: str,
 ) -> None:
     """Compare variants of retrieval over every set, in this process with the services' own code; needs no service.
 
     Each set and variant is kept as it comes, as are the vectors of each text: what is cut off (Ctrl-C) prints what is
     there, and goes on when it is run again.
     """
-    sets = [each.sampled(questions, passages=passages) for each in _loaded(data)]
+    sets = [each.sampled(questions, passages=passages) for each in _loaded(data, own)]
     encoder = OfflineEncoder(model=model, engine=engine, kept=RESULTS)
     kept = Kept(RESULTS / "variants.jsonl", run_of="variants of retrieval", again=again)
     chosen = modes() | dict(asked)
@@ -120,9 +124,9 @@ def _command() -> str:
     return shlex.join(["python", "-m", "eval", *sys.argv[1:]])
 
 
-def _loaded(folders: Sequence[Path]) -> list[Dataset]:
-    if folders:
-        return [datasets.load(folder) for folder in folders]
+def _loaded(folders: Sequence[Path], own: Sequence[str]) -> list[Dataset]:
+    if folders or own:
+        return [*map(datasets.load, folders), *(OWN[each]() for each in own)]
     loaded = []
     for name in SETS:
         folder = shared_sets.find(f"{shared_sets.RETRIEVAL}/{name}")
@@ -130,7 +134,7 @@ def _loaded(folders: Sequence[Path]) -> list[Dataset]:
             click.echo(f"left out: {shared_sets.absent(f'{shared_sets.RETRIEVAL}/{name}')}", err=True)
         else:
             loaded.append(datasets.load(folder))
-    return [*loaded, acronym_set()]
+    return [*loaded, *(load() for load in OWN.values())]
 
 
 def _shown(results: Results, sets: Sequence[Dataset]) -> str:

@@ -1,7 +1,6 @@
 """A set searched in this process by any variant: the services' own code over passages held in memory.
 
-Exact where the index's searches are approximate, and without the times that questions and documents tell of, which no
-set of retrieval has.
+Exact where the index's searches are approximate. Every question is asked on one day (`ASKED_ON`).
 """
 
 from __future__ import annotations
@@ -18,8 +17,10 @@ from eval.retrieval.offline_asking import passages_of
 from eval.retrieval.slips import Spelling
 from eval.sets.acronyms import SpelledOut
 from eval.sets.datasets import Dataset
+from eval.times.asked_set import ASKED_ON
 from eval.variants.variants import DENSE, FULL_TEXT, RERANKED, Settings
 from sourcier.services.gateway.events import RankedPassage
+from sourcier.services.gateway.retrieval.asked_times import asked_times
 from sourcier.services.gateway.retrieval.near_duplicates import distinct
 from sourcier.services.gateway.retrieval.ranking_order import asked_in, lexical_shares, title_shares
 from sourcier.services.gateway.retrieval.retriever import CANDIDATES_MAX
@@ -36,6 +37,8 @@ from sourcier.services.index.search.holding import (
 from sourcier.services.index.search.passages import Passage
 from sourcier.services.index.search.search import SearchResult
 from sourcier.services.index.slips.choosing import Respelling, as_meant
+from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.reading import times_of
 
 LIMIT = 20
 """Passages of an answer of `Search`."""
@@ -114,6 +117,7 @@ class SetSearch:
         self._encoder = encoder
         self._progress = progress
         self._spelled_out: SpelledOut | None = None
+        self._dates: dict[int, Period | None] = {}
         self._held: dict[Variant, _Held] = {}
         self._asked: dict[tuple[Variant, bool, bool], _Asked] = {}
 
@@ -179,9 +183,15 @@ class SetSearch:
             [each.lexical_score or 0.0 for each in results], weight=reranking.lexical_weight,
             power=reranking.lexical_power,
         )
+        question = self.dataset.questions[number].text
+        named = [each.passage.title for each in results]
+        asked = asked_times(question, today=ASKED_ON)
         titles = title_shares(
-            [each.passage.title for each in results],
-            asked_in(self.dataset.questions[number].text, results[0]) if results else (), weight=settings.title_share,
+            named, asked_in(question if asked is None else asked.subject, results[0]) if results else (),
+            weight=settings.title_share,
+        )
+        times = [0.0] * len(results) if asked is None else asked.shares(
+            named, [self._dated(int(each.passage.chunk_id), settings) for each in results], weights=settings.times
         )
         best = max((each.score for each in results), default=0.0) or 1.0
         least = min((each.similarity for each in results if each.similarity is not None), default=0.0)
@@ -190,11 +200,21 @@ class SetSearch:
                 each, interaction[int(each.passage.chunk_id)],
                 share + settings.fused_share * each.score / best
                 + settings.dense_share * (least if each.similarity is None else each.similarity),
-                title,
+                title, time,
             )
-            for each, share, title in zip(results, shares, titles, strict=True)
+            for each, share, title, time in zip(results, shares, titles, times, strict=True)
         ]
         return sorted(ranked, key=lambda each: each.order, reverse=True)
+
+    def _dated(self, chunk: int, settings: Settings) -> Period | None:
+        """Return the own date of a chunk's document, as the index reads it at its commit."""
+        place = int(self._of(settings.encoding).corpus.passages[chunk])
+        if place not in self._dates:
+            passage = self.dataset.passages[place]
+            self._dates[place] = times_of(
+                title=passage.title, name=passage.passage_id, head=passage.text
+            ).period
+        return self._dates[place]
 
     async def _holding(self, number: int, settings: Settings, *, limit: int) -> Holding:
         identifiers = asked_identifiers(self.dataset.questions[number].text) if settings.identifiers else ()

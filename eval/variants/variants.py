@@ -8,6 +8,7 @@ from typing import Any
 
 from eval.retrieval.encoding import WHOLE, Variant
 from eval.retrieval.offline import Fusion, Reranking
+from sourcier.services.gateway.retrieval.asked_times import EARLIER_SHARE, LATEST_WEIGHT, TIME_WEIGHT, Weights
 from sourcier.services.gateway.retrieval.ranking_order import LEXICAL_POWER, LEXICAL_WEIGHT, TITLE_WEIGHT
 from sourcier.services.gateway.retrieval.retriever import CANDIDATE_HEADS
 from sourcier.services.index.search.fusion import RANK_CONSTANT
@@ -40,6 +41,12 @@ class Settings:
     power: float = LEXICAL_POWER
     title_share: float = TITLE_WEIGHT
     """What a title that the question names adds to late interaction."""
+    time_share: float = TIME_WEIGHT
+    """What a document of the time that is asked for gains."""
+    latest_share: float = LATEST_WEIGHT
+    """What the latest of the papers that are named gains."""
+    earlier_share: float = EARLIER_SHARE
+    """Of it for the paper before."""
     fused_share: float = 0.0
     """What the best of the fusion adds to late interaction, and the others as a share of it."""
     dense_share: float = 0.0
@@ -79,6 +86,11 @@ class Settings:
         """Return how candidates are put in order."""
         return Reranking(candidates=self.candidates, lexical_weight=self.share, lexical_power=self.power)
 
+    @property
+    def times(self) -> Weights:
+        """Return what time is worth."""
+        return Weights(self.time_share, self.latest_share, self.earlier_share)
+
 
 def modes() -> dict[str, Settings]:
     """Return the four modes of today's default by name."""
@@ -92,6 +104,7 @@ NAMED: Mapping[str, Settings] = {
     "without the title's share": Settings(title_share=0.0),
     "half the title's share": Settings(title_share=TITLE_WEIGHT / 2),
     "twice the title's share": Settings(title_share=2 * TITLE_WEIGHT),
+    "without time": Settings(time_share=0.0, latest_share=0.0),
     "without identifiers": Settings(identifiers=False),
     "without acronyms": Settings(acronyms=False),
     "without slips": Settings(slips=False),

@@ -1305,7 +1305,9 @@ class Explanation(_message.Message):
     title_share: _builtins.float
     """What the words that the document's title has in common with the question added to the re-ranker's score."""
     time_share: _builtins.float
-    """What its document's date added to the re-ranker's score; 0 where the question says nothing of time."""
+    """What its document's date added to the re-ranker's score, below 0 for one of another time than the question's; 0 where
+    the question says nothing of time.
+    """
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The question's words that it holds, in some form, function words left out."""

@@ -22,6 +22,10 @@ def is_(field: str, value: Any = True) -> dict[str, Any]:
         {"field": "date", "gte": 2024}, {"or": [is_("type", "avenant"), {"not": is_("archived")}]}]}),
     ("a or b and c", {"or": [is_("a"), {"and": [is_("b"), is_("c")]}]}),
     ("a AND (b and (c)) And d", {"and": [is_("a"), is_("b"), is_("c"), is_("d")]}),
+    ("type = bail et non archived", {"and": [is_("type", "bail"), {"not": is_("archived")}]}),
+    ("archived = non ou tags contient rh", {"or": [is_("archived", "non"), {"field": "tags", "contains": "rh"}]}),
+    ("type non dans (a) ET b existe", {"and": [
+        {"not": {"field": "type", "in": ["a"]}}, {"field": "b", "exists": True}]}),
     ("not a and b", {"and": [{"not": is_("a")}, is_("b")]}),
     ("not (a or b)", {"not": {"or": [is_("a"), is_("b")]}}),
     ("type≠avenant", {"not": is_("type", "avenant")}),

@@ -5,178 +5,127 @@ A preference and never a filter: what is told of 2024 may stand in a paper of 20
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from functools import cached_property
+from datetime import date
 
 from sourcier.services.index.language.analyser import analyse_subject
-from sourcier.services.index.language.stop_words import fold_in_place
-from sourcier.services.index.times.dates import MONTH, MONTHS, dates_in
 from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.questions import Event, QuestionTimes, times_of_question
 
-TIME_WEIGHT = 0.05
-"""What a document of the time asked for gains: as much as the best full-text score. It decides between passages that
-are as close to the question as one another, such as those of two years' price lists, and lifts none that are not."""
-LATEST_WEIGHT = 0.1
+TIME_WEIGHT = 0.075
+"""What a document of the time asked for gains, and one of another time loses. One without a date may be of any time: it
+is told neither for nor against, and few papers of the year that are about something else pass it. Chosen on all sets at
+once (docs/measured/history/retrieval.md)."""
+LATEST_WEIGHT = 0.2
 """What the latest of the papers that the question names gains. More, for it is asked of those alone."""
 EARLIER_SHARE = 0.5
 """Of the weight for the paper before, and so on."""
-SUBJECT_WORDS_MAX = 4
-"""Looked at behind « le dernier »."""
+OVERLAP_SHARE = 0.5
+"""Of the weight for a document of a year, where a month of it is asked for."""
 
-_BEFORE_CHARACTERS = 30
-_SINCE = re.compile(
-    r"\b(?:depuis|des|apres|since|after|from|a (?:partir|compter) d[eu])\s(?:le\s|l'annee\s|la fin de\s)?$"
-)
-_UNTIL = re.compile(r"\b(?:jusqu'(?:en|au|a)|until)\s(?:le\s)?$")
-_BEFORE = re.compile(r"\b(?:avant|before)\s(?:le\s|l'annee\s)?$")
-_RANGE_START = re.compile(r"\b(?:entre|de|du|between|from)\s(?:le\s)?$")
-_RANGE_MIDDLE = re.compile(r"\s?(?:et|a|au|and|to|-|–)\s?(?:le\s)?")
-_MONTH_ALONE = re.compile(rf"\b(?:en|depuis|avant|des|in|since|before)\s(?P<month>{MONTH})\b(?!\s\d)")
-_RELATIVE = re.compile(
-    r"\b(?:(?P<this_year>cette annee|this year)|"
-    r"(?P<last_year>l'an(?:nee)? dernier(?:e)?|l'an(?:nee)? passee?|last year)|"
-    r"(?P<this_month>ce mois(?:-ci)?\b|this month)|(?P<last_month>le mois dernier|last month))"
-)
-_LATEST = re.compile(
-    r"\b(?:dernier|derniere|derniers|dernieres|latest|newest|most recent)\s(?P<ahead>[^?!.,;:]{1,60})"
-    r"|(?P<behind>[^?!.,;:]{1,60})\s(?:le|la|les)\splus\srecent(?:e|s|es)?\b"
-)
-_NO_PAPER = frozenset({
-    "mois", "annee", "annees", "an", "ans", "jour", "jours", "semaine", "semaines", "trimestre", "semestre", "heure",
-    "heures", "minute", "minutes", "fois", "etage", "delai", "recours", "ressort", "moment", "lieu", "rang", "place",
-    "alinea", "paragraphe", "phrase", "ligne", "page", "pages", "chapitre", "partie", "point", "echelon", "tranche",
-    "salaire", "salaires", "employeur", "poste", "enfant", "etape", "year", "years", "month", "months", "week",
-    "weeks", "day", "days", "time",
-})
+YEAR_SHARE = 0.25
+"""Of the weight for a document of a year that may be a part of a name: « budget 2026 » was adopted in 2025."""
+
+_RECORDS = frozenset({"pv", "cr", "proces", "verbal", "verbaux", "proces-verbal", "proces-verbaux", "compte", "comptes",
+                      "rendu", "rendus", "compte-rendu", "comptes-rendus", "minutes"})
+_MEETINGS = frozenset({"reunion", "seance", "conseil", "comite", "assemblee", "commission", "codir", "comex", "cse",
+                       "ag", "bureau", "meeting", "board", "committee", "council"})
+_RECORD_TITLES = "PV procès-verbal procès-verbaux CR compte rendu comptes rendus minutes"
+"""What minutes of a meeting are called: a question rarely has the title's word."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What time is worth in a re-ranking score."""
+
+    time: float = TIME_WEIGHT
+    latest: float = LATEST_WEIGHT
+    earlier: float = EARLIER_SHARE
+
+
+WEIGHTS = Weights()
 
 
 @dataclass(frozen=True)
 class AskedTimes:
     """The times that a question names, and the papers whose latest it asks for."""
 
-    periods: tuple[Period, ...] = ()
-    latest_of: frozenset[str] = frozenset()
-    """The stems of the words behind « le dernier »; empty where it asks for no latest one."""
-    subject: str = ""
-    """The question without the dates that only bound what it asks for: « avant 2024 » names no paper of 2024."""
+    asked: QuestionTimes
 
-    def shares(self, titles: Sequence[str], dates: Sequence[Period | None]) -> list[float]:
-        """Return what each candidate gains, by its document's title and own date; 0 for one without a date."""
-        latest = _Latest(self.latest_of, titles, dates)
+    @property
+    def subject(self) -> str:
+        """Return the question without the dates that only bound what it asks for."""
+        return self.asked.subject
+
+    def shares(
+        self, titles: Sequence[str], dates: Sequence[Period | None], *, weights: Weights = WEIGHTS
+    ) -> list[float]:
+        """Return what each candidate gains or loses, by its document's title and own date; 0 for one without a date."""
+        periods = (*self.asked.periods, *self._of_events(titles, dates))
+        fitting = [_fitting(each, periods) or YEAR_SHARE * _fitting(each, self.asked.years) for each in dates]
+        latest = _latest_shares(_groups(self.asked.latest), titles, dates, earlier=weights.earlier)
         return [
-            max(TIME_WEIGHT * self._inside(period), LATEST_WEIGHT * latest.share(title, period))
-            for title, period in zip(titles, dates, strict=True)
+            weights.time * time + weights.latest * share for time, share in zip(fitting, latest, strict=True)
         ]
 
-    def _inside(self, period: Period | None) -> float:
-        if period is None:
-            return 0.0
-        if any(asked.holds(period) for asked in self.periods):
-            return 1.0
-        # A document of a year, where a month is asked for.
-        return 0.5 if any(period.start <= asked.end and asked.start <= period.end for asked in self.periods) else 0.0
-
-
-class _Latest:
-    """The papers whose latest is asked for, by their dates."""
-
-    def __init__(self, stems: frozenset[str], titles: Sequence[str], dates: Sequence[Period | None]) -> None:
-        self._stems = stems
-        self._candidates = tuple(zip(titles, dates, strict=True)) if stems else ()
-
-    @cached_property
-    def _days(self) -> list[date]:
-        named = {period.start for title, period in self._candidates if period is not None and self._names(title)}
-        return sorted(named, reverse=True)
-
-    def _names(self, title: str) -> bool:
-        return not self._stems.isdisjoint(_stems(title))
-
-    def share(self, title: str, period: Period | None) -> float:
-        """Return 1 for the latest, a half for the one before, and so on; 0 for what is none of them."""
-        if not self._stems or period is None or not self._names(title):
-            return 0.0
-        return EARLIER_SHARE ** self._days.index(period.start)
+    def _of_events(self, titles: Sequence[str], dates: Sequence[Period | None]) -> Iterator[Period]:
+        """Yield the time on the asked side of each event that the title of a dated candidate names."""
+        for event in self.asked.events:
+            named = [
+                period for title, period in zip(titles, dates, strict=True)
+                if period is not None and _names(title, event)
+            ]
+            if named:
+                yield event.opening.of(min(named))
 
 
 def asked_times(question: str, *, today: date) -> AskedTimes | None:
     """Return what a question says of time; None for nothing."""
-    folded = fold_in_place(question).replace("’", "'")
-    named = tuple(_named(question, folded))
-    periods = (*(each.period for each in named), *_months(folded, today), *_relative(folded, today))
-    latest = _papers(folded)
-    if not periods and not latest:
-        return None
-    subject = question
-    for each in reversed(named):
-        if each.bounds:
-            subject = f"{subject[:each.start]} {subject[each.end:]}"
-    return AskedTimes(tuple(dict.fromkeys(periods)), latest, subject)
+    asked = times_of_question(question, today=today)
+    return AskedTimes(asked) if asked else None
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A time that a question names, and where its dates stand."""
-
-    start: int
-    end: int
-    period: Period
-    bounds: bool
-    """Whether its dates are ends of it."""
+def _fitting(period: Period | None, asked: Sequence[Period]) -> float:
+    """Return 1 for a document of the time, -1 for one of another time, and 0 where nothing is told of it."""
+    if period is None or not asked:
+        return 0.0
+    if any(each.holds(period) for each in asked):
+        return 1.0
+    return OVERLAP_SHARE if any(period.start <= each.end and each.start <= period.end for each in asked) else -1.0
 
 
-def _named(question: str, folded: str) -> Iterator[_Named]:
-    found = dates_in(question, years=True)
-    if len(found) == 2:
-        first, last = found
-        between, before = folded[first.end : last.start], folded[max(0, first.start - _BEFORE_CHARACTERS) : first.start]
-        if _RANGE_MIDDLE.fullmatch(between) and _RANGE_START.search(before) and first.period.start <= last.period.end:
-            yield _Named(first.start, last.end, Period(first.period.start, last.period.end), bounds=True)
-            return
-    for each in found:
-        period = _open(each.period, folded[max(0, each.start - _BEFORE_CHARACTERS) : each.start])
-        yield _Named(each.start, each.end, period, bounds=period != each.period)
+def _names(title: str, event: Event) -> bool:
+    """Return whether a title has the word of an event."""
+    return not _stems(title).isdisjoint(_stems(event.word))
 
 
-def _open(period: Period, before: str) -> Period:
-    """Return a period as what stands before it opens it: « depuis 2024 », « avant mars 2023 »."""
-    if _SINCE.search(before):
-        return Period(period.start, date.max)
-    if _UNTIL.search(before):
-        return Period(date.min, period.end)
-    if _BEFORE.search(before) and period.start > date.min:
-        return Period(date.min, period.start - timedelta(days=1))
-    return period
+def _latest_shares(
+    groups: Sequence[frozenset[str]], titles: Sequence[str], dates: Sequence[Period | None], *, earlier: float
+) -> list[float]:
+    """Return 1 for the latest of the papers that are named, a share for the one before, and so on; 0 for others.
+
+    Named are the titles with most of the words: of « le dernier PV du CSE » minutes, and no rules of the same council.
+    """
+    held = [_held(groups, title) if period is not None else 0 for title, period in zip(titles, dates, strict=True)]
+    most = max(held, default=0)
+    named = [period if most and count == most else None for count, period in zip(held, dates, strict=True)]
+    days = sorted({period.start for period in named if period is not None}, reverse=True)
+    return [0.0 if period is None else earlier ** days.index(period.start) for period in named]
 
 
-def _months(folded: str, today: date) -> Iterator[Period]:
-    for match in _MONTH_ALONE.finditer(folded):
-        month = MONTHS[match["month"]]
-        period = Period.of_month(today.year - (month > today.month), month)
-        yield _open(period, folded[match.start() : match.start("month")])
+def _groups(words: Sequence[str]) -> list[frozenset[str]]:
+    """Return the stems of which a title has to have one, a set a word; what minutes are called is one word."""
+    groups = [_stems(_RECORD_TITLES) if word in _RECORDS else _stems(word) for word in words]
+    if any(word in _MEETINGS for word in words):
+        # « Le dernier conseil » is told by its minutes.
+        groups.append(_stems(_RECORD_TITLES))
+    return [each for each in dict.fromkeys(groups) if each]
 
 
-def _relative(folded: str, today: date) -> Iterator[Period]:
-    for match in _RELATIVE.finditer(folded):
-        if match["this_year"] or match["last_year"]:
-            yield Period.of_year(today.year - bool(match["last_year"]))
-        else:
-            day = today.replace(day=1) - timedelta(days=1) if match["last_month"] else today
-            yield Period.of_month(day.year, day.month)
-
-
-def _papers(folded: str) -> frozenset[str]:
-    found: set[str] = set()
-    for match in _LATEST.finditer(folded):
-        words = (match["ahead"] or match["behind"]).split()
-        near = words[:SUBJECT_WORDS_MAX] if match["ahead"] else words[-SUBJECT_WORDS_MAX:]
-        if match["ahead"] and near[0] in _NO_PAPER:
-            continue
-        found |= _stems(" ".join(near))
-    return frozenset(found)
+def _held(groups: Sequence[frozenset[str]], title: str) -> int:
+    stems = _stems(title)
+    return sum(not stems.isdisjoint(group) for group in groups)
 
 
 def _stems(text: str) -> frozenset[str]:

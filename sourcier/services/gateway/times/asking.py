@@ -10,13 +10,12 @@ from enum import Enum
 from sourcier.services.index.language.stop_words import fold_in_place
 from sourcier.services.index.times.dates import dates_in
 from sourcier.services.index.times.periods import Period
+from sourcier.services.index.times.questions import BEFORE_CHARACTERS, opening_of
 
 _CHANGE = re.compile(
     r"\b(?:evolu|difference|compar|histor|changement|change[rs]?\b|modifi|versions?\b|successi|ancien|avant et apres|"
     r"auparavant|precedent|differ|change[ds]?\b|previous|former|older|over time|history)"
 )
-_BEFORE = re.compile(r"\b(?:avant|jusqu['’ ]?(?:en|au|a)?|until|before)\s(?:le\s|l['’ ]annee\s)?$")
-_SINCE = re.compile(r"\b(?:depuis|since|a partir de|a compter de|from)\s(?:le\s)?$")
 _PLANS = re.compile(
     r"\b(?:prevu|prevoi|projet|propos|envisag|brouillon|evoque|discut|planned|draft|proposal|future?s?\b|futures?\b|"
     r"prochain|bientot|a venir|sera\b|seront\b|will\b)"
@@ -57,8 +56,8 @@ def asked_time(question: str, *, today: date) -> AskedTime:
     if not found:
         return AskedTime(Aim.NOW, now, plans)
     [each] = found[:1]
-    before = folded[max(0, each.start - 40) : each.start]
-    if _PAPER.search(before) or _BEFORE.search(before) or _SINCE.search(before):
+    before = folded[max(0, each.start - BEFORE_CHARACTERS) : each.start].replace("’", "'")
+    if _PAPER.search(before) or opening_of(before) is not None:
         # « la note du 3 janvier 2024 », « avant 2023 »: which document is meant is for the search.
         return AskedTime(Aim.CHANGE, now, plans)
     return AskedTime(Aim.THEN, each.period, plans)

@@ -13,7 +13,7 @@ from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.postgres.database import Connection
 from sourcier.services.index.filtering.conditions import FIELD, RANGES, Condition, Scalar, Test, shown, tests_of
 from sourcier.services.index.filtering.fields import FIELDS, IN_COLLECTIONS, Column, Key, field_of
-from sourcier.services.index.filtering.readings import is_day, kinds_of, number_of, period_of, truth_of
+from sourcier.services.index.filtering.readings import is_day, kinds_of, number_of, period_asked, truth_of
 
 DOCUMENTS_READ = 1_000
 """Whose values are looked at for a field's type, of those that have it."""
@@ -127,7 +127,7 @@ def _kinds_wanted(test: Test, value: Scalar) -> frozenset[str]:
     kinds = set()
     if number_of(value) is not None:
         kinds.add("number")
-    if period_of(value) is not None:
+    if period_asked(value) is not None:
         kinds.add("date")
     if test.operator in RANGES:
         return frozenset(kinds)
@@ -140,7 +140,7 @@ def _kinds_wanted(test: Test, value: Scalar) -> frozenset[str]:
 
 def _check_dates(test: Test) -> None:
     for value in test.values:
-        period = period_of(value)
+        period = period_asked(value)
         if period is not None and test.operator in RANGES and len(str(value)) > len("2024-03") and not is_day(period):
             raise InvalidArgument(f"The filter compares {shown(test.field)} with {shown(value)}, which is no day of "
                                   "the calendar; correct it.", field=FIELD)

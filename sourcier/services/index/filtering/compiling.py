@@ -12,7 +12,7 @@ from sourcier.services.index.filtering import readings
 from sourcier.services.index.filtering.conditions import Condition, Every, Negated, Scalar, Some, Test, check_bounds
 from sourcier.services.index.filtering.days import first_day, last_day
 from sourcier.services.index.filtering.fields import COLLECTION, Column, field_of
-from sourcier.services.index.filtering.readings import number_of, period_of
+from sourcier.services.index.filtering.readings import number_of, period_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Compiler:
         texts = [value for value in values if isinstance(value, str) and not dated]
         numbers = [number_of(value) for value in values if not (isinstance(value, str | bool) or dated)]
         truths = {value for value in values if isinstance(value, bool) and not dated}
-        periods = [period for value in values if (period := period_of(value)) is not None]
+        periods = [period for value in values if (period := period_asked(value)) is not None]
         ways = [f"{text} = any({self._value(texts, 'text[]')})"] if texts else []
         if numbers:
             ways.append(f"{_number(text)} = any({self._value(numbers, 'numeric[]')})")
@@ -128,7 +128,7 @@ class _Compiler:
     def _compared(self, test: Test, text: str, first: str, last: str, *, dated: bool) -> str:
         """Return whether a text is a number, or a date, above or below the test's."""
         [value] = test.values
-        number, period = None if dated else number_of(value), period_of(value)
+        number, period = None if dated else number_of(value), period_asked(value)
         sign = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}[test.operator]
         ways = []
         if number is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sourcier.services.index.filtering.conditions import Scalar
+from sourcier.services.index.times.dates import dates_in
 
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "oui", "vrai"), ("false", "no", "non", "faux")
 
@@ -19,6 +20,8 @@ TRUE_WORDS, FALSE_WORDS = ("true", "yes", "oui", "vrai"), ("false", "no", "non",
 NUMBER = "^-?[0-9]+([.][0-9]+)?$"
 NUMBER_CHARACTERS_MAX = 60
 """Of a text that is read as a number."""
+SPELLED_CHARACTERS_MAX = 40
+"""Of a date in words."""
 _YEAR, _MONTH, _DAY = "[12][0-9][0-9][0-9]", "(0[1-9]|1[0-2])", "(0[1-9]|[12][0-9]|3[01])"
 YEAR = f"^{_YEAR}$"
 YEAR_MONTH = f"^{_YEAR}-{_MONTH}$"
@@ -66,6 +69,19 @@ def period_of(value: Scalar) -> Period | None:
         day, month, year = text.split("/")
         return Period(f"{year}-{month}-{day}", f"{year}-{month}-{day}")
     return None
+
+
+def period_asked(value: Scalar) -> Period | None:
+    """Return the period that a filter's value reads as: also « mars 2021 », « 1er juin 2023 », which documents' own
+    values do not, since statements read those."""
+    read = period_of(value)
+    if read is not None or not isinstance(value, str) or len(value) > SPELLED_CHARACTERS_MAX:
+        return read
+    spelled = dates_in(value)
+    if len(spelled) != 1 or (spelled[0].start, spelled[0].end) != (0, len(value)):
+        return None
+    period = spelled[0].period
+    return Period(period.start.isoformat(), period.end.isoformat())
 
 
 def is_day(period: Period) -> bool:

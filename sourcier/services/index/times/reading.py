@@ -22,7 +22,7 @@ from sourcier.services.index.times.document import (
 )
 from sourcier.services.index.times.periods import Period
 
-RULES = 3
+RULES = 4
 """Of these rules: what earlier ones read is read again. Count it up with each change of what is read."""
 HEAD_CHARACTERS_MAX = 2_000
 TAIL_CHARACTERS_MAX = 600
@@ -53,7 +53,8 @@ _UNTIL = re.compile(
 _OWN = re.compile(
     r"(?:(?P<signature>(?:fait|signe|conclu) (?:a|le|en)\b|dated|signed)|"
     r"(?P<publication>mise? a jour|publiee? le|updated|published|issued|emis le)|"
-    r"en date du|date ?:|du ?:|(?:version|edition|revision|indice) ?[\d.]{1,12}|adoptee? le|date:)[^.\n\d]{0,60}$"
+    r"en date du|date ?:|du ?:|(?:version|edition|revision|indice) ?[\d.]{1,12}|(?:version|edition|revision) (?:du|of)|"
+    r"adoptee? le|date:)[^.\n\d]{0,60}$"
 )
 _SIGNED_AT_END = re.compile(r"(?:fait|signe|conclu|done|signed) (?:a|le|en|at|in|on)\b[^.\n\d]{0,60}$")
 _VERSION = re.compile(r"\b(?:version|v|rev(?:ision)?|edition|indice)\.?\s?(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})\b")

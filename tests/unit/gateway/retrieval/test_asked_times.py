@@ -6,7 +6,12 @@ from datetime import date
 
 import pytest
 
-from sourcier.services.gateway.retrieval.asked_times import LATEST_WEIGHT, TIME_WEIGHT, asked_times
+from sourcier.services.gateway.retrieval.asked_times import (
+    LATEST_WEIGHT,
+    TIME_WEIGHT,
+    YEAR_SHARE,
+    asked_times,
+)
 from sourcier.services.index.times.periods import Period
 
 TODAY = date(2026, 11, 29)
@@ -38,9 +43,17 @@ def preferred(question: str, *dates: Period | None, titles: tuple[str, ...] = ()
     ("Le budget de l'an dernier", day(2025), day(2026)),
     ("What did the board decide last month?", day(2026, 10), day(2026, 11)),
     ("Which notes since March 2026?", day(2026, 5), day(2026, 1)),
+    ("Les tarifs après 2024", day(2025), day(2024)),
+    ("Les ventes au 2e trimestre 2025", day(2025, 5), day(2025, 7)),
+    ("Les ventes du T1 2025", day(2025, 3), day(2025, 4)),
+    ("Sales in Q4 2025", day(2025, 12), day(2025, 9)),
+    ("Le budget du premier semestre 2024", day(2024, 6), day(2024, 7)),
+    ("Que disait la charte il y a deux ans ?", day(2024), day(2025)),
+    ("What was the policy two years ago?", day(2024), day(2025)),
+    ("Les décisions de la semaine dernière", day(2026, 11, 18), day(2026, 11, 25)),
 ])
 def test_documents_of_the_time_are_preferred(question: str, inside: Period, outside: Period) -> None:
-    assert preferred(question, inside, outside, None) == [TIME_WEIGHT, 0.0, 0.0]
+    assert preferred(question, inside, outside, None) == [TIME_WEIGHT, -TIME_WEIGHT, 0.0]
 
 
 def test_a_document_of_the_whole_year_is_half_preferred_for_a_month() -> None:
@@ -57,8 +70,32 @@ def test_the_latest_of_the_papers_that_are_named_is_preferred(question: str) -> 
 
 
 @pytest.mark.parametrize("question", [
+    "Que dit le dernier PV du CSE ?", "le dernier compte rendu du CSE", "the latest minutes of the CSE",
+    "Qu'a décidé le dernier CSE ?", "the last meeting of the CSE",
+])
+def test_papers_of_the_same_body_that_are_no_minutes_are_not_the_latest_minutes(question: str) -> None:
+    titles = ("Procès-verbal de la réunion du CSE", "Procès-verbal de la réunion du CSE", "Règlement intérieur du CSE")
+    shares = preferred(question, day(2026, 3), day(2026, 6), day(2026, 10), titles=titles)
+    assert shares == [LATEST_WEIGHT / 2, LATEST_WEIGHT, 0.0]
+
+
+@pytest.mark.parametrize(("question", "gains"), [
+    ("Les cotisations avant la réforme", [TIME_WEIGHT, -TIME_WEIGHT, -TIME_WEIGHT]),
+    ("Les cotisations depuis la réforme", [-TIME_WEIGHT, -TIME_WEIGHT, TIME_WEIGHT]),
+    ("Les cotisations après la fusion", [0.0, 0.0, 0.0]),
+])
+def test_an_event_is_as_old_as_the_paper_that_has_it_in_its_title(question: str, gains: list[float]) -> None:
+    titles = ("Cotisations", "Réforme de la mutuelle", "Cotisations")
+    assert preferred(question, day(2023), day(2024), day(2025), titles=titles) == gains
+
+
+def test_a_year_that_may_be_a_part_of_a_name_weighs_less() -> None:
+    assert preferred("Qu'est-ce qu'Horizon 2030 ?", day(2030)) == [TIME_WEIGHT * YEAR_SHARE]
+
+
+@pytest.mark.parametrize("question", [
     "Combien de jours de télétravail par semaine ?", "Que dit l'article L. 2023-4 ?", "Où est le dernier étage ?",
-    "Que faire au dernier moment ?", "Que dit le dernier alinéa de l'article 4 ?",
+    "Que faire au dernier moment ?", "Le préavis après le licenciement", "Que dit le dernier alinéa de l'article 4 ?",
     "Le prix de 2024 € est-il dû ?", "Peut-on venir avant 9 h ?",
 ])
 def test_questions_without_time_prefer_nothing(question: str) -> None:
@@ -69,6 +106,7 @@ def test_questions_without_time_prefer_nothing(question: str) -> None:
     ("Quel plafond avant 2024 ?", "Quel plafond avant   ?"),
     ("Les primes entre 2022 et 2024", "Les primes entre  "),
     ("Quel plafond en 2024 ?", "Quel plafond en 2024 ?"),
+    ("Le loyer avant la réforme", "Le loyer avant la  "),
 ])
 def test_a_date_that_bounds_the_time_names_no_paper(question: str, subject: str) -> None:
     asked = asked_times(question, today=TODAY)

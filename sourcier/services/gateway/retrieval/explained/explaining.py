@@ -194,7 +194,7 @@ def _sentences(
 
 
 def _share_told(name: str, share: float, language: Language) -> str:
-    return "" if share < SHARE_TOLD_MIN else _TEXTS[language][name].format(share=number(share, language))
+    return "" if abs(share) < SHARE_TOLD_MIN else _TEXTS[language][name].format(share=number(share, language))
 
 
 def _of_acronym(known: KnownAcronym, language: Language) -> str:
