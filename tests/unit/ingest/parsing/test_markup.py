@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
-from sourcier.services.ingest.parsing.markup.addresses import address_of
+from sourcier.services.ingest.parsing.addresses import address_of
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
 from sourcier.services.ingest.parsing.markup.raised import lowered, raised
 from sourcier.services.ingest.parsing.source import Source

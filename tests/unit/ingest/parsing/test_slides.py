@@ -99,5 +99,5 @@ def test_groups_and_numbered_lines(tmp_path: Path) -> None:
         )
         paragraph._p.get_or_add_pPr().append(numbers)
     group = added.shapes.add_group_shape()
-    group.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "Encadré"
+    group.shapes.add_textbox(Inches(1), Inches(6), Inches(1), Inches(1)).text_frame.text = "Encadré"
     assert read(tmp_path, presentation).text == "Étapes\n\na) Un\nb) Deux\n\nEncadré"

@@ -19,6 +19,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.mail.letter import Attachment, Body, Letter, letter_document
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.calendar import calendar_text
 from sourcier.services.ingest.parsing.text.encodings import codec_meant, decoded_text
 
 _SIGNATURES = frozenset({
@@ -104,8 +105,13 @@ class _Parts:
         elif kind in _REPORTS:
             self._letter.bodies.append(Body(plain=_report_text(part)))
         elif kind.startswith("image/") and disposition != "attachment" and (part.get("Content-ID") or not name):
-            # Part of the page: a signature's logo, mostly.
-            self._letter.pictures += 1
+            # Part of the page, which names it by its identifier.
+            content = part.get_payload(decode=True)
+            identifier = str(part.get("Content-ID") or "").strip("<> \t\r\n")
+            if isinstance(content, bytes) and identifier:
+                self._letter.inline[identifier] = content
+            else:
+                self._letter.pictures += 1
         else:
             self._attach(part, kind, name)
 
@@ -137,8 +143,14 @@ class _Parts:
             page="\n".join(filter(None, (text.page for text in found.bodies))),
         )
         self._letter.bodies.append(body)
-        self._letter.attachments += [file for file in found.attachments if file.content_type != "text/calendar"]
+        for file in found.attachments:
+            if file.content_type == "text/calendar":
+                # An invitation: the other forms say that there is one, and not always when and where.
+                self._letter.bodies.append(Body(plain=calendar_text(decoded_text(file.content).text)))
+            else:
+                self._letter.attachments.append(file)
         self._letter.pictures += found.pictures
+        self._letter.inline.update(found.inline)
         self._letter.left_out += found.left_out
 
 

@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from sourcier.services.ingest.parsing.addresses import LINKS_SHOWN_MAX, WebAddress
 from sourcier.services.ingest.parsing.office.raised import lowered, raised
 
 _SENTENCE_END = re.compile(r"[.!?…][\"»”’)\]]*+(?=\s|\Z)")
@@ -48,10 +49,24 @@ class Line:
         """Append the call of a note."""
         self._runs.append((PLAIN, note))
 
+    def mark(self) -> int:
+        """Return the place of the next run."""
+        return len(self._runs)
+
+    def since(self, mark: int) -> str:
+        """Return the text of the runs from a place on, as it was added."""
+        return "".join(run for _, run in self._runs[mark:] if isinstance(run, str))
+
+    def add_address(self, address: str) -> None:
+        """Append where the link before it leads."""
+        self._runs.append((PLAIN, type(address)(f" ({address})")))
+
     def text(self) -> str:
         """Return the whole text; a note follows the sentence that calls it."""
         whole, calls = "", []
-        for struck, runs in itertools.groupby(self._runs, key=lambda run: run[0].struck):
+        web = sum(isinstance(run, WebAddress) for _, run in self._runs)
+        shown = self._runs if web <= LINKS_SHOWN_MAX else [r for r in self._runs if not isinstance(r[1], WebAddress)]
+        for struck, runs in itertools.groupby(shown, key=lambda run: run[0].struck):
             part = ""
             for look, texts in itertools.groupby(runs, key=lambda run: (run[0], isinstance(run[1], Note))):
                 for text in _merged([text for _, text in texts]):

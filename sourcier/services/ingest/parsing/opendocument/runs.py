@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.ingest.parsing.office.lines import Line, Note
+from sourcier.services.ingest.parsing.office.links import Links
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, descendants, name, whole_number
 from sourcier.services.ingest.parsing.office.symbols import box, is_symbol_font, symbols
 from sourcier.services.ingest.parsing.opendocument.styles import Styles, TextLook
@@ -46,6 +47,7 @@ class RunReader:
         self._styles = styles
         self._warnings = warnings
         self._controls = controls
+        self._links = Links()
         self.read_note: Callable[[Element], str] = lambda element: ""
         """Returns the text of a note's body; set by the reader of blocks."""
 
@@ -99,7 +101,10 @@ class RunReader:
         if own.hidden:
             self._hidden(part)
             return
+        mark = line.mark()
         self._inside(part, line, own, anchored)
+        if name(part) == "text:a":
+            self._links.end(line, mark, attribute(part, "xlink:href"))
 
     def _note(self, note: Element, line: Line) -> None:
         citation, body = child(note, "text:note-citation"), child(note, "text:note-body")

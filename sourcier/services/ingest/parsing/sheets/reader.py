@@ -95,7 +95,10 @@ class _SheetsReader:
         if content is None:
             return
         if _CHART_SHEETS not in entry.part:
-            reader = SheetReader(self._workbook, self._warnings, self._budget, sheet_name=entry.name)
+            reader = SheetReader(
+                self._workbook, self._warnings, self._budget, sheet_name=entry.name,
+                target=self._package.targets(entry.part),
+            )
             for region in regions(reader.read(content), self._tables(entry), self._budget):
                 yield from region_shown(region, entry.name)
         yield from self._drawings(entry)
@@ -167,8 +170,14 @@ def region_shown(region: Region, sheet: str) -> Iterator[Shown]:
     if above:
         edges = [(number, left, number, right) for _, number in above]
         yield ShownText(BlockKind.PARAGRAPH, "\n".join(line for line, _ in above), standing=Standing(frame, edges))
+    if not region.rows:
+        return
     rows = [(number, left, number, right) for number in region.numbers]
     yield ShownTable(region.rows, region.header_rows, standing=Standing(frame, rows))
+    if region.below:
+        edges = [(number, left, number, right) for number, _ in region.below]
+        text = "\n".join(line for _, line in region.below)
+        yield ShownText(BlockKind.PARAGRAPH, text, standing=Standing(frame, edges))
     whole = [(region.numbers[0], left, region.numbers[-1], right)]
     for column, values in region.raw:
         lead = f"{RAW_LEAD}, {column}" if column else RAW_LEAD

@@ -42,6 +42,7 @@ class BlockReader:
     def read(self, container: Element, *, part: str) -> Iterator[Shown]:
         """Yield what a part of the archive shows."""
         self._part = part
+        self._runs.target = self._package.targets(part)
         yield from self._blocks(container)
 
     def _blocks(self, container: Element) -> Iterator[Shown]:
