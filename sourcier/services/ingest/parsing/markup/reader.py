@@ -14,12 +14,12 @@ import lxml.html  # type: ignore[import-untyped]
 from sourcier.services.chassis.cleaning import clean
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.addresses import data_of
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
-from sourcier.services.ingest.parsing.addresses import data_of
-from sourcier.services.ingest.parsing.markup.grids import make_tables
 from sourcier.services.ingest.parsing.markup.areas import take_apart
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
+from sourcier.services.ingest.parsing.markup.grids import make_tables
 from sourcier.services.ingest.parsing.markup.markdown import html_of
 from sourcier.services.ingest.parsing.markup.notes import place_notes
 from sourcier.services.ingest.parsing.markup.unseen import remove_unseen

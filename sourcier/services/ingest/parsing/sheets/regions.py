@@ -116,7 +116,7 @@ def _region(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[S
 
 
 def _is_form(sheet: Sheet, numbers: list[int], columns: list[int]) -> bool:
-    """Tell whether rows are labels with their values, which no header names: one line of the two, or labels with colons."""
+    """Tell whether rows are labels with their values, below no header: one pair at most, or labels with colons."""
     if len(columns) != 2:
         return False
     rows = [sheet.rows[number] for number in numbers]

@@ -65,8 +65,8 @@ def _filled_places(root: Element | None) -> dict[tuple[str, str], ShapeBox]:
     tree = child(root, "p:cSld", "p:spTree")
     for shape in tree if tree is not None else ():
         box = _own_box(shape)
-        for key in _keys(shape) if box is not None else ():
-            found.setdefault(key, box)
+        if box is not None:
+            found.update({key: box for key in _keys(shape) if key not in found})
     return found
 
 

@@ -89,7 +89,8 @@ class ShapeReader:
         if place in TITLES:
             yield ShownText(BlockKind.HEADING, " ".join(map(line_text, children(body, "a:p"))), 1)
             return
-        yield from body_texts(body, listed=place in _LISTED and place is not None and _items(body) > 1, link=self._end_link)
+        listed = place in _LISTED and place is not None and _items(body) > 1
+        yield from body_texts(body, listed=listed, link=self._end_link)
 
     def _end_link(self, line: Line, mark: int, identifier: str) -> None:
         self._links.end(line, mark, self._target(identifier))

@@ -75,7 +75,7 @@ def _moment(value: str, parameters: str) -> str:
     zone = _ZONE.search(parameters)
     for form, with_time in (("%Y%m%dT%H%M%S", True), ("%Y%m%d", False)):
         try:
-            moment = dt.datetime.strptime(value.rstrip("Zz"), form)  # noqa: DTZ007 - the zone is said beside it
+            moment = dt.datetime.strptime(value.rstrip("Zz"), form)
         except ValueError:
             continue
         day = f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
