@@ -138,7 +138,7 @@ def recogniser_pool(settings: IngestSettings) -> Recognisers:
     limits = ParsingLimits(
         wall_seconds=seconds, cpu_seconds=int(seconds * settings.ocr_threads) + 1,
         memory_bytes=settings.ocr_memory_bytes_max, pages=settings.parse_pages_max,
-        **settings.picture_limits,  # type: ignore[arg-type]
+        comments=settings.comments, struck=settings.struck, **settings.picture_limits,  # type: ignore[arg-type]
     )
     return Recognisers(concurrency=settings.ocr_slots, threads=settings.ocr_threads, limits=limits)
 

@@ -16,7 +16,7 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 6
+PARSER_VERSION = 7
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
 OCR_VERSION = 4
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""

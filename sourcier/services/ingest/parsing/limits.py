@@ -31,6 +31,10 @@ class ParsingLimits:
     """Documents inside a mail or an archive."""
     member_bytes: int = 100 * MEBIBYTE
     """Of one of them."""
+    comments: str = "pdf"
+    """Which comments are read: those of PDF, `all`, or `none`."""
+    struck: bool = True
+    """Whether struck-out text is read."""
     pictures: bool = True
     """Whether text is looked for in the pictures of documents that have a text of their own."""
     pictures_max: int = 300

@@ -237,7 +237,8 @@ def test_meanings_of_abbreviations_tables_by_role_and_names_of_icons(tmp_path: P
     short = "<abbr title='réduction du temps de travail'>RTT</abbr>"
     document = read(
         tmp_path,
-        f"<p>Les {short}, les {short}.</p><p><span class='material-icons' aria-hidden=true>file_download</span> Guide</p>"
+        f"<p>Les {short}, les {short}.</p>"
+        "<p><span class='material-icons' aria-hidden=true>file_download</span> Guide</p>"
         f"<div role=table>{table}</div>",
     )
     assert document.text == (

@@ -33,7 +33,7 @@ class Table:
     ruled: bool = False
     continued: bool = False
     """It goes on from the page before."""
-    title: Cell = Cell()
+    title: Cell = field(default_factory=Cell)
     """What a first row over all columns says."""
     extra: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ def cell_of_segments(segments: Sequence[Segment]) -> Cell:
 
 
 def joined_header(table: Table) -> list[list[Cell]]:
-    """Return the rows with those of the header joined into one, so that each part of a long table can carry it whole."""
+    """Return the rows with those of the header joined into one, which each part of a long table can carry."""
     height = table.header_rows
     if not 1 < height < len(table.rows):
         return table.rows

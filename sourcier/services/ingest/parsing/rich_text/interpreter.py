@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import DocumentMalformed
-from sourcier.services.ingest.parsing.office.lines import Line, Look, Note
+from sourcier.services.ingest.parsing.office.lines import Comment, Line, Look, Note
 from sourcier.services.ingest.parsing.office.links import Links, field_reference
 from sourcier.services.ingest.parsing.office.shown import flat_text
 from sourcier.services.ingest.parsing.office.style_names import HEADING_NAME, TITLE_NAMES
@@ -68,7 +68,10 @@ class _Style:
 class Interpreter:
     """Reads tokens into a story; further stories are notes, headers and text boxes."""
 
-    def __init__(self, budget: CellBudget, warnings: ReadingWarnings) -> None:
+    def __init__(self, budget: CellBudget, warnings: ReadingWarnings, *, comments: bool = False) -> None:
+        """Comments are read with `comments`, else told."""
+        self._comments = comments
+        self._author = ""
         self.title = ""
         self.running: list[tuple[str, str]] = []
         self.page: list[str] | None = None
@@ -168,6 +171,8 @@ class Interpreter:
         elif destination == b"htmltag":
             if self.page is not None:
                 self.page.append(text)
+        elif destination == b"atnauthor":
+            self._author = (self._author + text)[:_NAME_CHARACTERS_MAX]
         elif destination == b"fldinst":
             self._instruction = (self._instruction + text)[:_INSTRUCTION_CHARACTERS_MAX]
         elif destination in (b"listtext", b"pntext"):
@@ -221,7 +226,11 @@ class Interpreter:
             self._notes += 1
             self._stories[-1].line.call(Note(str(self._notes), text))
         elif group.destination == b"annotation":
-            self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            author, self._author = self._author.strip(), ""
+            if not self._comments:
+                self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            elif text:
+                self._stories[-1].line.call(Comment(author, text))
         elif group.destination == b"shptxt":
             self._stories[-1].follow(shown)
 

@@ -20,7 +20,7 @@ from sourcier.services.ingest.reading_warnings import ReadingWarnings
 def parse_rich_text(source: Source) -> ParsedDocument:
     """Read an RTF document; it has no pages."""
     builder = DocumentBuilder(source.limits, pictures=EmbeddedPictures(source))
-    found = _interpreted(source.read(), source.limits, builder.warnings)
+    found = _interpreted(source.read(), source.limits, builder.warnings, comments=builder.reads_comments)
     if found.page is not None:
         append_page("".join(found.page), source, builder)
     else:
@@ -48,8 +48,10 @@ def rtf_texts(content: bytes, limits: ParsingLimits) -> tuple[str, str]:
     return "", "\n\n".join(flat_text([item]) for item in found.main.shown)
 
 
-def _interpreted(content: bytes, limits: ParsingLimits, warnings: ReadingWarnings) -> Interpreter:
-    interpreter = Interpreter(CellBudget(limits.table_cells), warnings)
+def _interpreted(
+    content: bytes, limits: ParsingLimits, warnings: ReadingWarnings, *, comments: bool = False
+) -> Interpreter:
+    interpreter = Interpreter(CellBudget(limits.table_cells), warnings, comments=comments)
     for token in tokens(content):
         interpreter.read(token)
     interpreter.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place_map import Frame, Kind
@@ -26,7 +26,8 @@ from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, append
 from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.placing.collector import Standing
-from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
+from sourcier.services.ingest.parsing.sheets.cells import Sheet, SheetReader, Span, parse_span
+from sourcier.services.ingest.parsing.sheets.comments import sheet_comments
 from sourcier.services.ingest.parsing.sheets.regions import Region, regions
 from sourcier.services.ingest.parsing.sheets.workbook import SheetEntry, Workbook
 from sourcier.services.ingest.parsing.source import Source
@@ -88,6 +89,7 @@ class _SheetsReader:
         self._warnings = builder.warnings
         self._pictures: list[_AnchoredPicture] = []
         self._budget = budget
+        self._reads_comments = builder.reads_comments
 
     def sheet(self, entry: SheetEntry) -> Iterator[Shown]:
         """Yield what a sheet shows."""
@@ -99,9 +101,14 @@ class _SheetsReader:
                 self._workbook, self._warnings, self._budget, sheet_name=entry.name,
                 target=self._package.targets(entry.part),
             )
-            for region in regions(reader.read(content), self._tables(entry), self._budget):
+            sheet = reader.read(content)
+            if self._reads_comments:
+                self._add_comments(sheet, entry)
+            for region in regions(sheet, self._tables(entry), self._budget):
                 yield from region_shown(region, entry.name)
         yield from self._drawings(entry)
+        if self._reads_comments:
+            return
         comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
         count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
         self._warnings.add(WarningCode.NOT_READ, count=count, detail="comments")
@@ -115,6 +122,14 @@ class _SheetsReader:
                 alternative=picture.alternative,
                 standing=Standing(Frame(Kind.CELLS, name=entry.name), (picture.cells,)),
             )
+
+    def _add_comments(self, sheet: Sheet, entry: SheetEntry) -> None:
+        """Put what was written about a cell behind what it shows; of hidden cells nothing is read."""
+        for (row, column), comments in sheet_comments(self._package, entry.part, self._workbook.people).items():
+            cell = sheet.rows.get(row, {}).get(column)
+            if cell is not None:
+                said = "".join(comment.shown for comment in comments)
+                sheet.rows[row][column] = replace(cell, text=cell.text + said)
 
     def _tables(self, entry: SheetEntry) -> list[Span]:
         found = []

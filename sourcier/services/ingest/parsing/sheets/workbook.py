@@ -63,6 +63,8 @@ class Workbook:
         ]
         self.texts = [rich_text(entry) for entry in children(self._part(package, "sharedStrings"), "x:si")]
         self.formats = _formats(self._part(package, "styles"))
+        self.people = next((found.target for found in self._named.values() if found.kind == "person"), "")
+        """The part with those who write threads of comments."""
         self.french = _is_french(self.texts)
 
     def format(self, style: str) -> CellFormat:

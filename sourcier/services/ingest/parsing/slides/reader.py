@@ -10,11 +10,13 @@ from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import LABELS, Format
 from sourcier.services.ingest.parsing.office.archives import check_archive
+from sourcier.services.ingest.parsing.office.lines import comment_text
 from sourcier.services.ingest.parsing.office.packages import Package, attribute, child, children
 from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import append
 from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.placing.collector import Standing
+from sourcier.services.ingest.parsing.slides.comments import slide_comments
 from sourcier.services.ingest.parsing.slides.placement import slide_size
 from sourcier.services.ingest.parsing.slides.shapes import ShapeReader, placeholder
 from sourcier.services.ingest.parsing.slides.texts import line_text
@@ -74,6 +76,10 @@ def _read_slide(
     notes = "\n".join(line for found in package.related(part, "notesSlide") for line in _notes(package, found))
     if notes:
         builder.add(BlockKind.PARAGRAPH, f"{NOTES_LEAD} {notes}", page=page)
+    if builder.reads_comments:
+        for comment in slide_comments(package, part):
+            builder.add(BlockKind.PARAGRAPH, comment_text(comment.mark, comment.text), page=page)
+        return
     comments = len(package.related(part, "comments"))
     builder.warnings.add(WarningCode.NOT_READ, count=comments, places=[str(page)], detail="comments")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sourcier.services.ingest.parsing.office.formulas import formula_text
-from sourcier.services.ingest.parsing.office.lines import PLAIN, Line, Look
+from sourcier.services.ingest.parsing.office.lines import PLAIN, Comment, Line, Look
 from sourcier.services.ingest.parsing.office.links import Links, field_reference
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants, name
 from sourcier.services.ingest.parsing.office.symbols import box, is_symbol_font, symbol, symbols
@@ -74,6 +74,8 @@ class RunReader:
         self._warnings = warnings
         self._fields: list[_Field] = []
         self._links = Links()
+        self.comment: Callable[[str], Comment | None] = lambda identifier: None
+        """Returns a comment that is read; set by the reader of blocks."""
         self.target: Callable[[str], str] = lambda identifier: ""
         """Returns the address that a link of the part names; set by the reader of blocks."""
         self._read: dict[str, Callable[[Element, Line, list[Element], Anchored], None]] = {
@@ -175,6 +177,10 @@ class RunReader:
             note = self._notes.call(part)
             if note is not None:
                 line.call(note)
+        elif kind == "w:commentReference":
+            comment = self.comment(attribute(part, "id"))
+            if comment is not None:
+                line.call(comment)
         elif kind == "w:ruby":
             for base in children(part, "w:rubyBase"):
                 self._inside(base, line, chain, anchored)

@@ -9,6 +9,8 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from sourcier.services.chassis.cleaning import clean_line
+from sourcier.services.ingest.parsing.office.lines import comment_text
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
 from sourcier.services.ingest.parsing.pdf.content.frame import Frame
 
@@ -58,7 +60,9 @@ def add_annotations(page: pypdfium2.PdfPage, form: Any, frame: Frame, found: Pag
         elif kind in _REMARKED:
             if kind == pdfium.FPDF_ANNOT_STRIKEOUT:
                 found.struck.extend(_struck(annotation, frame))
-            remarks.append((box.top, _string(annotation, b"Contents")))
+            text = _string(annotation, b"Contents").strip()
+            author = clean_line(_string(annotation, b"T"))
+            remarks.append((box.top, comment_text(author, text) if author and text else text))
     found.remarks.extend(text.strip() for _, text in sorted(remarks) if text.strip())
 
 
