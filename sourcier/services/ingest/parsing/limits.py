@@ -47,6 +47,14 @@ class ParsingLimits:
     picture_ratio_max: float = 10.0
     """Smaller and narrower pictures are decoration (SPEC I11); 0 lifts a bound."""
 
+    @property
+    def choices(self) -> str:
+        """What else is read of a document than usually, empty for nothing: what was read otherwise is kept apart."""
+        usual = ParsingLimits()
+        if (self.comments, self.struck) == (usual.comments, usual.struck):
+            return ""
+        return f"comments {self.comments}, struck {self.struck}"
+
     def is_content(self, width: int, height: int) -> bool:
         """Tell whether a picture of so many pixels may say something."""
         ratio = max(width, height) / max(min(width, height), 1)

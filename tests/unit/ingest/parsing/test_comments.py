@@ -12,6 +12,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.limits import ParsingLimits
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
+from sourcier.services.ingest.storage import parsed_key
 from tests.unit.ingest import fix_opendocument
 from tests.unit.ingest.fix_office_files import paragraph, relationships, text_run, write_archive, write_word
 from tests.unit.ingest.fix_parsing import parse
@@ -108,6 +109,17 @@ def test_notes_of_a_pdf_are_read_unless_no_comments_are(tmp_path: Path) -> None:
     document = read(path, comments="none")
     assert document.text == "Avant.\n\nLe texte."
     assert [(each.code, each.count, each.places) for each in document.warnings] == [(WarningCode.NOT_READ, 1, ("2",))]
+
+
+def test_what_was_read_otherwise_is_kept_apart() -> None:
+    def key(limits: ParsingLimits) -> str:
+        return parsed_key(
+            tenant="t", content_sha256=b"1", filename="a.docx", content_type="", choices=limits.choices
+        )
+
+    usual, *others = map(key, (ParsingLimits(), ParsingLimits(comments="all"), ParsingLimits(struck=False)))
+    assert usual == parsed_key(tenant="t", content_sha256=b"1", filename="a.docx", content_type="")
+    assert len({usual, *others}) == 3
 
 
 def test_struck_out_text_is_left_out_and_told_where_it_is_not_wanted(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import re
 from sourcier.services.ingest.parsing.addresses import WebAddress, address_of
 from sourcier.services.ingest.parsing.office.lines import Line
 
-_FIELD = re.compile(r'\s*HYPERLINK\s+(?:"([^"]{1,2000})"|([^\s"\\]{1,2000}))', re.I)
-_FORMULA = re.compile(r'\s*=?\s*HYPERLINK\s*\(\s*"([^"]{1,2000})"', re.I)
+_FIELD = re.compile(r'HYPERLINK\s++(?:"([^"]{1,2000})"|([^\s"\\]{1,2000}))', re.I)
+_FORMULA = re.compile(r'=?HYPERLINK\s*+\(\s*+"([^"]{1,2000})"', re.I)
 
 
 class Links:
@@ -35,11 +35,11 @@ class Links:
 
 def field_reference(code: str) -> str:
     """Return where a field `HYPERLINK "…"` leads; nothing for any other field."""
-    found = _FIELD.match(code)
+    found = _FIELD.match(code.lstrip())
     return (found[1] or found[2]) if found else ""
 
 
 def formula_reference(formula: str) -> str:
     """Return where a formula `HYPERLINK("…"; …)` leads; nothing for any other formula."""
-    found = _FORMULA.match(formula)
+    found = _FORMULA.match(formula.lstrip())
     return found[1] if found else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 CALENDAR_START = "BEGIN:VCALENDAR"
 _FOLDED = re.compile(r"\r?\n[ \t]")
-_PROPERTY = re.compile(r"([A-Za-z-]{1,40})((?:;[^:\"]{0,300}(?:\"[^\"]{0,300}\"[^:\"]{0,300})?){0,8}):(.*)", re.S)
+_PROPERTY = re.compile(r"([A-Za-z-]{1,40})((?:;(?:[^:\"]|\"[^\"]*+\")*+)?+):(.*)", re.S)
 _ZONE = re.compile(r";TZID=\"?([^;:\"]{1,100})", re.I)
 _NAME = re.compile(r";CN=\"?([^;:\"]{1,200})", re.I)
 _ESCAPED = re.compile(r"\\([\\;,nN])")
