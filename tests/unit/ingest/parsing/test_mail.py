@@ -236,6 +236,14 @@ def test_an_invitation_says_when_and_where(tmp_path: Path) -> None:
     )
 
 
+def test_a_mail_that_is_an_invitation_alone(tmp_path: Path) -> None:
+    event = "BEGIN:VEVENT\nSTATUS:CANCELLED\nDTSTART;VALUE=DATE:20260714\nEND:VEVENT"
+    calendar = f"BEGIN:VCALENDAR\n{event}\nEND:VCALENDAR\n"
+    document = read(tmp_path, f"{HEADERS}Content-Type: text/calendar; charset=utf-8\n\n{calendar}")
+    assert document.text == f"{SHOWN}\n\nÉtat : annulé\nDébut : 14 juillet 2026"
+    assert not document.members
+
+
 def test_pictures_that_the_page_names_are_taken_and_others_told(tmp_path: Path) -> None:
     mail = EmailMessage()
     mail.set_content("<p>Le plan : <img src='cid:plan@1'></p>", subtype="html")

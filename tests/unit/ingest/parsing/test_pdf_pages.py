@@ -403,3 +403,8 @@ def test_a_row_over_the_whole_table_is_its_title(tmp_path: Path) -> None:
     document = parse_pdf(Source(write_pdf(tmp_path / "a.pdf", [made]), "a.pdf"))
     assert document.text == "Tarifs 2026\n\n| Public | Prix |\n|---|---|\n| Adulte | 12 |\n| Enfant | 6 |"
     assert document.blocks[0].kind is BlockKind.CAPTION
+
+
+def test_of_a_list_to_choose_from_the_label_is_read_not_its_key(tmp_path: Path) -> None:
+    page = PageMaker().text(60, 100, "Statut :").choice(120, 88, 240, 104, [("c1", "Cadre"), ("e2", "Employee")], "e2")
+    assert parse_pdf(Source(write_pdf(tmp_path / "a.pdf", [page]), "a.pdf")).text == "Statut : Employee"

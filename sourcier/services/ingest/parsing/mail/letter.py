@@ -56,6 +56,8 @@ class Letter:
     moment: dt.datetime | None = None
     bodies: list[Body] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
+    invitations: list[str] = field(default_factory=list)
+    """What calendars say that came as a part of the text."""
     inline: dict[str, bytes] = field(default_factory=dict)
     """Pictures that the page may name, by their identifiers."""
     pictures: int = 0
@@ -73,6 +75,8 @@ def letter_document(letter: Letter, source: Source, *, kind: Format) -> ParsedDo
     named: set[str] = set()
     for body in letter.bodies:
         _append_body(body, letter.inline, named, source, builder)
+    for invitation in letter.invitations:
+        builder.add(BlockKind.PARAGRAPH, invitation)
     builder.warnings.add(WarningCode.PICTURES, count=letter.pictures + len(letter.inline.keys() - named))
     writer = MembersWriter(source, builder)
     for attachment in letter.attachments:

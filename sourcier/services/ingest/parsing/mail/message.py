@@ -27,6 +27,7 @@ _SIGNATURES = frozenset({
 })  # fmt: skip
 _SEALED = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "text/rfc822-headers"})
+_CALENDAR = "text/calendar"
 _TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _PARTS_MAX = 5_000
 _DEPTH_MAX = 50
@@ -102,6 +103,8 @@ class _Parts:
         elif kind in ("text/plain", "text/html") and disposition != "attachment" and not name:
             text = part_text(part)
             self._letter.bodies.append(Body(page=text) if kind == "text/html" else Body(plain=_unfolded(part, text)))
+        elif kind == _CALENDAR and disposition != "attachment" and not name:
+            self._letter.invitations.append(calendar_text(part_text(part)))
         elif kind in _REPORTS:
             self._letter.bodies.append(Body(plain=_report_text(part)))
         elif kind.startswith("image/") and disposition != "attachment" and (part.get("Content-ID") or not name):
@@ -144,12 +147,13 @@ class _Parts:
         )
         self._letter.bodies.append(body)
         for file in found.attachments:
-            if file.content_type == "text/calendar":
+            if file.content_type == _CALENDAR:
                 # An invitation: the other forms say that there is one, and not always when and where.
-                self._letter.bodies.append(Body(plain=calendar_text(decoded_text(file.content).text)))
+                self._letter.invitations.append(calendar_text(decoded_text(file.content).text))
             else:
                 self._letter.attachments.append(file)
         self._letter.pictures += found.pictures
+        self._letter.invitations += found.invitations
         self._letter.inline.update(found.inline)
         self._letter.left_out += found.left_out
 
