@@ -78,7 +78,7 @@ async def main(settings: IngestSettings, stopping: Stopping) -> None:
             wall_seconds=settings.parse_seconds_max, cpu_seconds=int(settings.parse_seconds_max) + 1,
             memory_bytes=settings.parse_memory_bytes_max, pages=settings.parse_pages_max,
             member_bytes=settings.document_bytes_max,
-            **settings.picture_limits,  # type: ignore[arg-type]
+            comments=settings.comments, struck=settings.struck, **settings.picture_limits,  # type: ignore[arg-type]
         )
         # Where nothing is parsed, pages are drawn all the same, and the pool starts with the first one.
         pool = await opened.enter_async_context(

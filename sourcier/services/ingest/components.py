@@ -138,7 +138,7 @@ def recogniser_pool(settings: IngestSettings) -> Recognisers:
     limits = ParsingLimits(
         wall_seconds=seconds, cpu_seconds=int(seconds * settings.ocr_threads) + 1,
         memory_bytes=settings.ocr_memory_bytes_max, pages=settings.parse_pages_max,
-        **settings.picture_limits,  # type: ignore[arg-type]
+        comments=settings.comments, struck=settings.struck, **settings.picture_limits,  # type: ignore[arg-type]
     )
     return Recognisers(concurrency=settings.ocr_slots, threads=settings.ocr_threads, limits=limits)
 
@@ -161,7 +161,7 @@ def transcriber_pool(settings: IngestSettings) -> Transcribers:
     limits = ParsingLimits(
         wall_seconds=settings.speech_part_seconds_max,
         cpu_seconds=int(settings.speech_part_seconds_max * settings.speech_threads) + 1,
-        memory_bytes=settings.speech_memory_bytes_max,
+        memory_bytes=settings.speech_memory_bytes_max, comments=settings.comments, struck=settings.struck,
     )
     pool: dict[str, Any] = {
         "concurrency": settings.speech_slots, "threads": settings.speech_threads, "limits": limits,

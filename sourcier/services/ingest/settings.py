@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -53,6 +53,11 @@ class IngestSettings(ServiceSettings, NatsSettings, PostgresSettings, ObjectStor
     """Most memory for reading one document."""
     parse_pages_max: int = Field(default=5_000, ge=1)
     """Documents of more pages are refused."""
+    comments: Literal["none", "pdf", "all"] = "pdf"
+    """Which documents' comments are read, with who wrote them: those of PDF, which stand on its pages; those of Office,
+    OpenDocument and RTF files as well; or none."""
+    struck: bool = True
+    """Whether struck-out text is read, between `~~`; without, it is left out and told."""
     ocr: bool = True
     """Whether pages that are pictures, and picture files, are read by OCR: the parse stage hands them to a process that
     runs the stage `ocr`. Without it, they are told as pages without text, and refused where they are all there is."""

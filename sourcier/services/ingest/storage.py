@@ -16,7 +16,7 @@ ORIGINALS, ARTEFACTS = "documents/", "artefacts/"
 OWN_PREFIXES = (ORIGINALS, ARTEFACTS)
 """What the keys of all files of the service begin with."""
 ORIGINAL_NAME = "original"
-PARSER_VERSION = 6
+PARSER_VERSION = 7
 """Raised when a parser reads the same file otherwise: artefacts of before are then not used for new versions."""
 OCR_VERSION = 4
 """Raised when OCR reads the same page otherwise: pages that were read before are then read again."""
@@ -37,13 +37,14 @@ def artefacts_prefix(*, tenant: str, content_sha256: bytes) -> str:
     return f"{ARTEFACTS}{tenant}/{content_sha256.hex()}/"
 
 
-def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_type: str) -> str:
-    """Return the key of the parsed artefact of a content.
+def parsed_key(*, tenant: str, content_sha256: bytes, filename: str, content_type: str, choices: str = "") -> str:
+    """Return the key of the parsed artefact of a content, read under other `choices` than the usual ones.
 
     The name's suffix and the media type tell parsers what to read it as, where the content does not.
     """
     described = "\n".join((
-        PARSER_AND_ARTEFACT_VERSION, PurePath(filename).suffix.lower(), content_type.lower()
+        PARSER_AND_ARTEFACT_VERSION, PurePath(filename).suffix.lower(), content_type.lower(),
+        *((choices,) if choices else ()),
     ))
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
     return f"{artefacts_prefix(tenant=tenant, content_sha256=content_sha256)}{digest}.json.gz"

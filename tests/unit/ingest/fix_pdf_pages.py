@@ -96,6 +96,14 @@ class PageMaker:
         self._widget(x0, y0, x1, y1, f"/FT/Tx/V({_escaped(value)})")
         return self
 
+    def choice(
+        self, x0: float, y0: float, x1: float, y1: float, options: Sequence[tuple[str, str]], key: str
+    ) -> PageMaker:
+        """Add a list to choose from, of keys and what is shown for them."""
+        written = "".join(f"[({_escaped(each)})({_escaped(label)})]" for each, label in options)
+        self._widget(x0, y0, x1, y1, f"/FT/Ch/Ff 131072/Opt[{written}]/V({_escaped(key)})")
+        return self
+
     def box(self, x: float, y: float, *, ticked: bool) -> PageMaker:
         """Add a box to tick, ten points wide, whose lower edge is `y`."""
         state = "/Yes" if ticked else "/Off"

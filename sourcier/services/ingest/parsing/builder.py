@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures, PackedFile
 
 _INDENTED_LEVELS_MAX = 6
+_STRUCK = re.compile(r"~~(?=\S)(?:[^~]++|~(?!~))++~~ ?")
 _TIGHT = frozenset({BlockKind.LIST_ITEM})
 
 
@@ -55,6 +57,11 @@ class DocumentBuilder:
         self._unreadable_characters = 0
         self._unreadable_pages: list[str] = []
         self._places = PlaceCollector()
+
+    @property
+    def reads_comments(self) -> bool:
+        """Whether comments of other documents than PDF are read; else they are told."""
+        return self._limits.comments == "all"
 
     @property
     def length(self) -> int:
@@ -90,6 +97,7 @@ class DocumentBuilder:
 
         Where it stands is told by its `words` on pages, or by its `standing`.
         """
+        text = self._unstruck(text, kind, page=page)
         text = self._readable(clean_line(text) if kind is BlockKind.HEADING else clean(text), page=page)
         if kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.CAPTION):
             text = squeeze_spaces(text)
@@ -201,6 +209,15 @@ class DocumentBuilder:
             if page and len(self._unreadable_pages) < PLACES_MAX and str(page) not in self._unreadable_pages:
                 self._unreadable_pages.append(str(page))
         return readable
+
+    def _unstruck(self, text: str, kind: BlockKind, *, page: int) -> str:
+        """Leave out what is struck out, where that is wanted."""
+        if self._limits.struck or kind is BlockKind.CODE or "~~" not in text:
+            return text
+        kept, count = _STRUCK.subn("", text)
+        places = [str(page)] if page else []
+        self.warnings.add(WarningCode.NOT_READ, count=count, places=places, detail="struck-out text")
+        return kept
 
     def _enter_heading(self, level: int, text: str) -> None:
         while self._headings and self._headings[-1][0] >= level:

@@ -31,6 +31,10 @@ class ParsingLimits:
     """Documents inside a mail or an archive."""
     member_bytes: int = 100 * MEBIBYTE
     """Of one of them."""
+    comments: str = "pdf"
+    """Which comments are read: those of PDF, `all`, or `none`."""
+    struck: bool = True
+    """Whether struck-out text is read."""
     pictures: bool = True
     """Whether text is looked for in the pictures of documents that have a text of their own."""
     pictures_max: int = 300
@@ -42,6 +46,14 @@ class ParsingLimits:
     picture_pixels_min: int = 40_000
     picture_ratio_max: float = 10.0
     """Smaller and narrower pictures are decoration (SPEC I11); 0 lifts a bound."""
+
+    @property
+    def choices(self) -> str:
+        """What else is read of a document than usually, empty for nothing: what was read otherwise is kept apart."""
+        usual = ParsingLimits()
+        if (self.comments, self.struck) == (usual.comments, usual.struck):
+            return ""
+        return f"comments {self.comments}, struck {self.struck}"
 
     def is_content(self, width: int, height: int) -> bool:
         """Tell whether a picture of so many pixels may say something."""

@@ -14,7 +14,7 @@ RULE = re.compile(r"\|(?:---\|)+")
 """The line between a table's header and its rows."""
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:[-–/](?:19|20)?[0-9]{2})?")
 HEADER_ROWS_MAX = 4
-_HEADER_JOINT = " – "
+HEADER_JOINT = " – "
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ def join_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[list[st
     joined = []
     for column in range(width):
         names = [clean_line(row[column]) for row in rows[:header_rows] if column < len(row)]
-        joined.append(_HEADER_JOINT.join(dict.fromkeys(name for name in names if name)))
+        joined.append(HEADER_JOINT.join(dict.fromkeys(name for name in names if name)))
     return [joined, *body]
 
 

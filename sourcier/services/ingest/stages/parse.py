@@ -89,7 +89,7 @@ class ParseStage:
             await failpoint("parse.after-work")
             await self._cut(received, document, self._chunk, delivery)
             return
-        key = artefact_key(received)
+        key = artefact_key(received, choices=self._parsers.limits.choices)
         if document is not None:
             artefact = await asyncio.to_thread(document.to_bytes)
             await self._objects.put(key, artefact)
@@ -192,11 +192,11 @@ class ParseStage:
         )
 
 
-def artefact_key(received: events_pb2.DocumentReceived) -> str:
-    """Return where the artefact of a document is kept."""
+def artefact_key(received: events_pb2.DocumentReceived, *, choices: str) -> str:
+    """Return where the artefact of a document is kept that was read under these choices."""
     return parsed_key(
         tenant=received.version.tenant, content_sha256=received.original.sha256, filename=received.filename,
-        content_type=received.content_type,
+        content_type=received.content_type, choices=choices,
     )
 
 

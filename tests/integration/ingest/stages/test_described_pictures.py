@@ -37,6 +37,7 @@ class PlainPictures:
     """Reads of each part one picture, without text; each second part has a logo besides."""
 
     result = RecognisedPage
+    choices = ""
 
     def __init__(self) -> None:
         """Begin with nothing read and nothing taken out."""

@@ -25,6 +25,7 @@ class PlainRecognisers:
     """Reads of a page its number. A test holds it, or has its process die once before a page."""
 
     result = RecognisedPage
+    choices = ""
 
     def __init__(self) -> None:
         """Begin with nothing read."""

@@ -31,6 +31,7 @@ class PlainTranscribers:
 
     result = TranscribedPart
     identity = "plain"
+    choices = ""
 
     def __init__(self) -> None:
         """Begin with nothing heard."""

@@ -16,6 +16,7 @@ from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
 from tests.unit.ingest.fix_outlook import Storage, binary, properties, text, write_container
 from tests.unit.ingest.fix_parsing import parse
+from tests.unit.ingest.fix_pictures import drawn, file_of
 
 HEADERS = (
     "From: Zo\u00e9 Martin <zoe@exemple.fr>\nTo: paie@exemple.fr\nDate: Tue, 3 Mar 2026 14:05:00 +0100\n"
@@ -218,3 +219,38 @@ def test_packed_rtf_is_unpacked() -> None:
     assert unpacked_rtf(packed) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
     assert unpacked_rtf(packed[:30]).startswith(b"{\\rtf1")
     assert unpacked_rtf(b"x") == b""
+
+
+def test_an_invitation_says_when_and_where(tmp_path: Path) -> None:
+    mail = written("Vous êtes invité.")
+    mail.add_alternative(
+        "BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\nSUMMARY:Réunion\r\n  budget\r\n"
+        "DTSTART;TZID=Europe/Paris:20260312T140000\r\nDTEND:20260312T140000Z\r\nLOCATION:Salle 4\\, siège\r\n"
+        "ORGANIZER;CN=Zoé Martin:mailto:zoe@exemple.fr\r\n"
+        "BEGIN:VALARM\r\nDESCRIPTION:Rappel\r\nEND:VALARM\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        subtype="calendar",
+    )
+    assert read(tmp_path, mail.as_bytes()).text.endswith(
+        "Rendez-vous : Réunion budget\nDébut : 12 mars 2026, 14:00 (Europe/Paris)\nFin : 12 mars 2026, 14:00 (UTC)\n"
+        "Lieu : Salle 4, siège\nOrganisateur : Zoé Martin <zoe@exemple.fr>"
+    )
+
+
+def test_a_mail_that_is_an_invitation_alone(tmp_path: Path) -> None:
+    event = "BEGIN:VEVENT\nSTATUS:CANCELLED\nDTSTART;VALUE=DATE:20260714\nEND:VEVENT"
+    calendar = f"BEGIN:VCALENDAR\n{event}\nEND:VCALENDAR\n"
+    document = read(tmp_path, f"{HEADERS}Content-Type: text/calendar; charset=utf-8\n\n{calendar}")
+    assert document.text == f"{SHOWN}\n\nÉtat : annulé\nDébut : 14 juillet 2026"
+    assert not document.members
+
+
+def test_pictures_that_the_page_names_are_taken_and_others_told(tmp_path: Path) -> None:
+    mail = EmailMessage()
+    mail.set_content("<p>Le plan : <img src='cid:plan@1'></p>", subtype="html")
+    plan = file_of(drawn("Plan"))
+    for identifier, content in (("plan@1", plan), ("autre@1", file_of(drawn("Autre")))):
+        mail.add_related(content, "image", "png", cid=f"<{identifier}>", disposition="inline")
+    (tmp_path / "m.eml").write_bytes(mail.as_bytes())
+    document = parse(Source(tmp_path / "m.eml", "m.eml", ocr=True))
+    assert [each.content for each in document.pictures] == [plan]
+    assert [(each.code, each.count) for each in document.warnings] == [(WarningCode.PICTURES, 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
-from sourcier.services.ingest.parsing.markup.addresses import address_of
+from sourcier.services.ingest.parsing.addresses import address_of
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
 from sourcier.services.ingest.parsing.markup.raised import lowered, raised
 from sourcier.services.ingest.parsing.source import Source
@@ -226,3 +226,21 @@ def test_what_a_text_or_a_page_says_of_itself_is_metadata(tmp_path: Path) -> Non
         "<body><p>Texte.</p></body></html>"
     )
     assert dict(parse(Source(path, "a.html")).metadata) == {"author": "Zoé", "date": "2026-03-03"}
+
+
+def test_meanings_of_abbreviations_tables_by_role_and_names_of_icons(tmp_path: Path) -> None:
+    rows = (("columnheader", "Ville", "Prix"), ("cell", "Lyon", "12"))
+    table = "".join(
+        "<div><div role=row>" + "".join(f"<span role={role}>{text}</span>" for text in texts) + "</div></div>"
+        for role, *texts in rows
+    )
+    short = "<abbr title='réduction du temps de travail'>RTT</abbr>"
+    document = read(
+        tmp_path,
+        f"<p>Les {short}, les {short}.</p>"
+        "<p><span class='material-icons' aria-hidden=true>file_download</span> Guide</p>"
+        f"<div role=table>{table}</div>",
+    )
+    assert document.text == (
+        "Les RTT (réduction du temps de travail), les RTT.\n\nGuide\n\n| Ville | Prix |\n|---|---|\n| Lyon | 12 |"
+    )

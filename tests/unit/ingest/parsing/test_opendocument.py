@@ -260,3 +260,17 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     written = write_opendocument(tmp_path / "a.odt", "text", p("x" * 50_000))
     with pytest.raises(DocumentRejected, match="unpacks to"):
         parse(Source(written, "a.odt", limits=ParsingLimits(archive_bytes=10_000)))
+
+
+def test_shapes_of_a_slide_are_read_as_they_lie_and_links_say_where_they_lead(tmp_path: Path) -> None:
+    svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
+
+    def frame(left: float, text: str) -> str:
+        return (
+            f'<draw:frame {svg} svg:x="{left}cm" svg:y="5cm" svg:width="5cm" svg:height="1cm">'
+            f"<draw:text-box>{p(text)}</draw:text-box></draw:frame>"
+        )
+
+    link = '<text:a xlink:href="https://ex.fr/f">fiche</text:a>'
+    page = f'<draw:page draw:name="p">{frame(12, "Après")}{frame(1, f"Avant, la {link}")}</draw:page>'
+    assert read(tmp_path, "presentation", page).text == "Avant, la fiche (https://ex.fr/f)\n\nAprès"

@@ -370,3 +370,41 @@ def test_text_on_a_broad_line_is_seen(tmp_path: Path) -> None:
     page = PageMaker().broad(50, 100, 300, 100, width=20, colour="0 0 0.5").text(60, 103, "Titre", colour="1 1 1")
     page.broad(20, 30, 500, 700, width=9, colour="0.2 0.2 0.2").text(200, 300, "Sous une flèche", colour="0.2 0.2 0.2")
     assert texts(read(tmp_path, page)) == ["Titre", "Sous une flèche"]
+
+
+def test_each_part_of_a_ruled_table_carries_all_rows_of_its_header(tmp_path: Path) -> None:
+    def page(first: int) -> PageMaker:
+        made, body = PageMaker(), [(f"Lieu {n}", f"{n}1", f"{n}2") for n in (first, first + 1)]
+        for y in (80, 120, 140, 160):
+            made.rule(60, y, 320, y)
+        made.rule(160, 100, 320, 100).rule(240, 100, 240, 160)
+        for x in (60, 160, 320):
+            made.rule(x, 80, x, 160)
+        for number, row in enumerate([("Site", "Énergie", ""), ("", "kWh", "euros"), *body]):
+            for x, text in zip((64, 164, 244), row, strict=True):
+                made.text(x, 94 + 20 * number, text)
+        return made
+
+    path = write_pdf(tmp_path / "a.pdf", [page(1), page(3)])
+    header = "| Site | Énergie – kWh | Énergie – euros |\n|---|---|---|\n"
+    assert parse_pdf(Source(path, "a.pdf")).text == (
+        f"{header}| Lieu 1 | 11 | 12 |\n| Lieu 2 | 21 | 22 |\n\n{header}| Lieu 3 | 31 | 32 |\n| Lieu 4 | 41 | 42 |"
+    )
+
+
+def test_a_row_over_the_whole_table_is_its_title(tmp_path: Path) -> None:
+    made = PageMaker()
+    rows = (("Public", "Prix"), ("Adulte", "12"), ("Enfant", "6"))
+    for y in (80, 100, 120, 140, 160):
+        made.rule(60, y, 260, y)
+    made.rule(60, 80, 60, 160).rule(260, 80, 260, 160).rule(160, 100, 160, 160).text(64, 94, "Tarifs 2026")
+    for number, row in enumerate(rows):
+        made.text(64, 114 + 20 * number, row[0]).text(164, 114 + 20 * number, row[1])
+    document = parse_pdf(Source(write_pdf(tmp_path / "a.pdf", [made]), "a.pdf"))
+    assert document.text == "Tarifs 2026\n\n| Public | Prix |\n|---|---|\n| Adulte | 12 |\n| Enfant | 6 |"
+    assert document.blocks[0].kind is BlockKind.CAPTION
+
+
+def test_of_a_list_to_choose_from_the_label_is_read_not_its_key(tmp_path: Path) -> None:
+    page = PageMaker().text(60, 100, "Statut :").choice(120, 88, 240, 104, [("c1", "Cadre"), ("e2", "Employee")], "e2")
+    assert parse_pdf(Source(write_pdf(tmp_path / "a.pdf", [page]), "a.pdf")).text == "Statut : Employee"

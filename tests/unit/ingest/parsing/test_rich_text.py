@@ -11,6 +11,7 @@ from sourcier.services.ingest.documents import BlockKind, ParsedDocument
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.reading_warnings import WarningCode
 from tests.unit.ingest.fix_parsing import parse
+from tests.unit.ingest.fix_pictures import drawn, file_of
 
 HEAD = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0 Arial;}}"
 FONTS = r"{\rtf1\ansi{\fonttbl{\f0 A;}{\f1\fcharset161 G;}{\f2\fcharset128 J;}{\f3\fnil\fcharset2 Wingdings;}}"
@@ -121,3 +122,15 @@ def test_broken_files_give_what_they_hold(tmp_path: Path) -> None:
     assert read(tmp_path, r"}}}} reste \'zz \cell\row\u99999999999999 {\b").text.startswith("reste")
     with pytest.raises(DocumentEmpty):
         read(tmp_path, "")
+
+
+def test_a_link_and_a_picture(tmp_path: Path) -> None:
+    picture = file_of(drawn("Plan")).hex()
+    body = (
+        r"Voir {\field{\*\fldinst HYPERLINK \"https://ex.fr\"}{\fldrslt le site}}.\par "
+        r"{\*\shppict{\pict\picw640\pich240\pngblip " + picture + r"}}{\nonshppict{\pict\wmetafile8 0102}}\par Fin\par"
+    )
+    (tmp_path / "b.rtf").write_bytes(f"{HEAD}{body}}}".encode())
+    document = parse(Source(tmp_path / "b.rtf", "b.rtf", ocr=True))
+    assert document.text == "Voir le site (https://ex.fr).\n\nFin"
+    assert [each.content.hex() for each in document.pictures] == [picture]

@@ -7,6 +7,7 @@ from typing import Any
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 
 from sourcier.services.chassis.errors import DocumentTooLarge
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
@@ -160,3 +161,23 @@ def test_a_sparse_sheet_is_bounded(tmp_path: Path) -> None:
     source = Source(save(tmp_path, workbook), "a.xlsx", limits=ParsingLimits(table_cells=20_000))
     with pytest.raises(DocumentTooLarge, match="20,000 cells"):
         parse_workbook(source)
+
+
+def test_boxes_links_labels_and_notes_of_a_sheet(tmp_path: Path) -> None:
+    book = xlsxwriter.Workbook(str(tmp_path / "a.xlsx"))
+    sheet = book.add_worksheet("Suivi")
+    for row, pair in enumerate([("Établi par :", "Mme Roux"), ("Service :", "Achats")]):
+        sheet.write_row(row, 0, pair)
+    sheet.write_row(3, 0, ["Tâche", "Faite", "Page"])
+    for row, done in enumerate((True, False), start=4):
+        sheet.write(row, 0, f"Étape {row - 3}")
+        sheet.insert_checkbox(row, 1, done)
+        sheet.write_url(row, 2, "https://rh.exemple.fr/conges", string="Formulaire")
+    sheet.write(6, 0, "(1) Hors vacances.")
+    book.close()
+    document = parse_workbook(Source(tmp_path / "a.xlsx", "a.xlsx"))
+    assert document.text.splitlines() == [
+        "Suivi", "", "Établi par : Mme Roux", "Service : Achats", "", "| Tâche | Faite | Page |", "|---|---|---|",
+        "| Étape 1 | ☒ | Formulaire (https://rh.exemple.fr/conges) |", "| Étape 2 | ☐ | Formulaire |", "",
+        "(1) Hors vacances.",
+    ]

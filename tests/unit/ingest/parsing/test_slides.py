@@ -99,5 +99,44 @@ def test_groups_and_numbered_lines(tmp_path: Path) -> None:
         )
         paragraph._p.get_or_add_pPr().append(numbers)
     group = added.shapes.add_group_shape()
-    group.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "Encadré"
+    group.shapes.add_textbox(Inches(1), Inches(6), Inches(1), Inches(1)).text_frame.text = "Encadré"
     assert read(tmp_path, presentation).text == "Étapes\n\na) Un\nb) Deux\n\nEncadré"
+
+
+def placed(path: Path, *boxes: tuple[float, float, str]) -> list[str]:
+    presentation = pptx.Presentation()
+    shapes = presentation.slides.add_slide(presentation.slide_layouts[6]).shapes
+    for left, top, text in boxes:
+        shapes.add_textbox(Inches(left), Inches(top), Inches(2), Inches(0.6)).text_frame.text = text
+    return read(path, presentation).text.split("\n\n")
+
+
+@pytest.mark.parametrize(("boxes", "order"), [
+    ([(1, 4, "d"), (6, 1, "c"), (3.5, 1.05, "b"), (1, 1, "a")], "abcd"),
+    ([(5, 1, "c"), (5, 2, "d"), (1, 1, "a"), (1, 2, "b")], "abcd"),
+    ([(1, 1, "a"), (5, 1, "b"), (1, 2, "c"), (5, 2, "d")], "abcd"),
+    ([(1, 1, "a"), (1, 2, "b"), (5, 1, "c"), (5, 2, "d")], "abcd"),
+    ([(2, 2, "a"), (1, 2, "b"), (2, 2.1, "c"), (3, 2, "d")], "abcd"),
+])
+def test_shapes_are_read_as_they_lie_and_as_written_where_both_may_be(
+    tmp_path: Path, boxes: list[tuple[float, float, str]], order: str
+) -> None:
+    assert placed(tmp_path, *boxes) == list(order)
+
+
+def test_what_lies_outside_of_the_slide_is_left_out_and_told(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    added = slide(presentation, "Accueil", "Badge")
+    added.shapes.add_textbox(Inches(-9), 0, Inches(3), Inches(1)).text_frame.text = "Ancien texte"
+    document = read(tmp_path, presentation)
+    assert document.text == "Accueil\n\nBadge"
+    assert [warning.code for warning in document.warnings] == [WarningCode.HIDDEN_TEXT]
+
+
+def test_a_link_of_a_slide_says_where_it_leads(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    added = slide(presentation, "Accueil", "")
+    for text in ("Por", "tail"):
+        run = added.placeholders[1].text_frame.paragraphs[0].add_run()
+        run.text, run.hyperlink.address = text, "https://rh.exemple.fr"
+    assert read(tmp_path, presentation).text == "Accueil\n\nPortail (https://rh.exemple.fr)"

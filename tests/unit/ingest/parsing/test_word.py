@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lxml.etree  # type: ignore[import-untyped]
 import pytest
 
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.office.charts import diagram_text
 from sourcier.services.ingest.parsing.source import Source
 from sourcier.services.ingest.parsing.word.reader import parse_word
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -262,3 +264,42 @@ def test_strict_files_are_read_alike(tmp_path: Path) -> None:
     body = paragraph("Un", text_run("2", RAISED), text_run(" deux", "<w:strike/>"))
     written = write_word(tmp_path / "a.docx", body, namespaces=strict)
     assert parse_word(Source(written, "a.docx")).text == "Un [2] ~~deux~~"
+
+
+def test_a_link_says_where_it_leads_once_where_its_text_does_not(tmp_path: Path) -> None:
+    def field(address: str, text: str) -> str:
+        return (
+            '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
+            f"<w:r><w:instrText> HYPERLINK &quot;{address}&quot; </w:instrText></w:r>"
+            f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{text_run(text)}'
+            '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+        )
+
+    document = read(
+        tmp_path,
+        paragraph("Le ", field("https://rh.exemple.fr/f", "formulaire"), " ou ", field("mailto:a@exemple.fr", "Anne"))
+        + paragraph(field("https://rh.exemple.fr/f", "Formulaire"), " : ", field("https://ex.fr", "https://ex.fr")),
+    )
+    assert document.text == (
+        "Le formulaire (https://rh.exemple.fr/f) ou Anne (a@exemple.fr)\n\nFormulaire : https://ex.fr"
+    )
+
+
+def test_a_diagram_is_read_along_its_joints() -> None:
+    namespaces = (
+        'xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram" '
+        'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    )
+    points = "".join(
+        f'<dgm:pt modelId="{key}"><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>'
+        for key, text in ((3, "Paiement"), (2, "Accord"), (4, "du chef"), (1, "Demande"))
+    )
+    joints = "".join(
+        f'<dgm:cxn srcId="{source}" destId="{end}" srcOrd="{order}"/>'
+        for source, end, order in ((0, 3, 2), (0, 1, 0), (2, 4, 0), (0, 2, 1), (4, 2, 0))
+    )
+    diagram = lxml.etree.fromstring(
+        f'<dgm:dataModel {namespaces}><dgm:ptLst><dgm:pt modelId="0" type="doc"/>{points}</dgm:ptLst>'
+        f"<dgm:cxnLst>{joints}</dgm:cxnLst></dgm:dataModel>"
+    )
+    assert diagram_text(diagram) == "Demande\nAccord\ndu chef\nPaiement"

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from sourcier.services.chassis.cleaning import clean, clean_line
 from sourcier.services.chassis.errors import DocumentMalformed
@@ -21,6 +22,7 @@ from sourcier.services.ingest.parsing.text.light import add_text
 from sourcier.services.ingest.reading_warnings import WarningCode
 
 _LABELS = {"from": "De", "to": "À", "cc": "Cc", "date": "Date", "subject": "Objet"}
+_CID = "cid:"
 _ATTACHED_LEAD = "Pièces jointes :"
 _QUOTED_BLANK = re.compile(r"^[>| \t]++$", re.M)
 _PAGE_SHARE = 0.5
@@ -54,7 +56,12 @@ class Letter:
     moment: dt.datetime | None = None
     bodies: list[Body] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
+    invitations: list[str] = field(default_factory=list)
+    """What calendars say that came as a part of the text."""
+    inline: dict[str, bytes] = field(default_factory=dict)
+    """Pictures that the page may name, by their identifiers."""
     pictures: int = 0
+    """Others that are part of the page."""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """What is attached and not read: its name, and why."""
 
@@ -65,9 +72,12 @@ def letter_document(letter: Letter, source: Source, *, kind: Format) -> ParsedDo
     shown = {**letter.headers, "date": shown_moment(letter.moment) or letter.headers.get("date", "")}
     lines = [f"{label} : {clean_line(shown[name])}" for name, label in _LABELS.items() if shown.get(name)]
     builder.add(BlockKind.PARAGRAPH, "\n".join(lines))
+    named: set[str] = set()
     for body in letter.bodies:
-        _append_body(body, source, builder)
-    builder.warnings.add(WarningCode.PICTURES, count=letter.pictures)
+        _append_body(body, letter.inline, named, source, builder)
+    for invitation in letter.invitations:
+        builder.add(BlockKind.PARAGRAPH, invitation)
+    builder.warnings.add(WarningCode.PICTURES, count=letter.pictures + len(letter.inline.keys() - named))
     writer = MembersWriter(source, builder)
     for attachment in letter.attachments:
         writer.add(attachment.name, [attachment.content], content_type=attachment.content_type)
@@ -95,12 +105,23 @@ def _metadata(letter: Letter) -> dict[str, str]:
     return {**found, "date": letter.moment.isoformat() if letter.moment else letter.headers.get("date", "")}
 
 
-def _append_body(body: Body, source: Source, builder: DocumentBuilder) -> None:
+def _append_body(
+    body: Body, inline: Mapping[str, bytes], named: set[str], source: Source, builder: DocumentBuilder
+) -> None:
+    """Append a text with its pictures; the identifiers of those are put among the `named` ones."""
+
+    def picture(address: str) -> bytes | None:
+        identifier = unquote(address[len(_CID) :]) if address[: len(_CID)].lower() == _CID else ""
+        if identifier not in inline:
+            return None
+        named.add(identifier)
+        return inline[identifier]
+
     plain = _QUOTED_BLANK.sub("", clean(body.plain)).strip()
     if body.page.strip():
         page = DocumentBuilder(source.limits, pictures=builder.pictures)
         try:
-            append_page(body.page, source, page)
+            append_page(body.page, source, page, files=picture)
         except DocumentMalformed:
             page = DocumentBuilder(source.limits)  # the plain text is there, or nothing is
         if page.length >= len(plain) * _PAGE_SHARE and page.length:

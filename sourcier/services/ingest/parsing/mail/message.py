@@ -19,6 +19,7 @@ from sourcier.services.ingest.documents import ParsedDocument
 from sourcier.services.ingest.parsing.formats import Format
 from sourcier.services.ingest.parsing.mail.letter import Attachment, Body, Letter, letter_document
 from sourcier.services.ingest.parsing.source import Source
+from sourcier.services.ingest.parsing.text.calendar import calendar_text
 from sourcier.services.ingest.parsing.text.encodings import codec_meant, decoded_text
 
 _SIGNATURES = frozenset({
@@ -26,6 +27,7 @@ _SIGNATURES = frozenset({
 })  # fmt: skip
 _SEALED = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "text/rfc822-headers"})
+_CALENDAR = "text/calendar"
 _TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
 _PARTS_MAX = 5_000
 _DEPTH_MAX = 50
@@ -101,11 +103,18 @@ class _Parts:
         elif kind in ("text/plain", "text/html") and disposition != "attachment" and not name:
             text = part_text(part)
             self._letter.bodies.append(Body(page=text) if kind == "text/html" else Body(plain=_unfolded(part, text)))
+        elif kind == _CALENDAR and disposition != "attachment" and not name:
+            self._letter.invitations.append(calendar_text(part_text(part)))
         elif kind in _REPORTS:
             self._letter.bodies.append(Body(plain=_report_text(part)))
         elif kind.startswith("image/") and disposition != "attachment" and (part.get("Content-ID") or not name):
-            # Part of the page: a signature's logo, mostly.
-            self._letter.pictures += 1
+            # Part of the page, which names it by its identifier.
+            content = part.get_payload(decode=True)
+            identifier = str(part.get("Content-ID") or "").strip("<> \t\r\n")
+            if isinstance(content, bytes) and identifier:
+                self._letter.inline[identifier] = content
+            else:
+                self._letter.pictures += 1
         else:
             self._attach(part, kind, name)
 
@@ -137,8 +146,15 @@ class _Parts:
             page="\n".join(filter(None, (text.page for text in found.bodies))),
         )
         self._letter.bodies.append(body)
-        self._letter.attachments += [file for file in found.attachments if file.content_type != "text/calendar"]
+        for file in found.attachments:
+            if file.content_type == _CALENDAR:
+                # An invitation: the other forms say that there is one, and not always when and where.
+                self._letter.invitations.append(calendar_text(decoded_text(file.content).text))
+            else:
+                self._letter.attachments.append(file)
         self._letter.pictures += found.pictures
+        self._letter.invitations += found.invitations
+        self._letter.inline.update(found.inline)
         self._letter.left_out += found.left_out
 
 

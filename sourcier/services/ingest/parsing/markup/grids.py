@@ -10,6 +10,10 @@ import lxml.html  # type: ignore[import-untyped]
 from sourcier.services.ingest.parsing.tables import CellBudget
 
 _SECTIONS = ("thead", "tbody", "tfoot")
+_TABLE_ROLES = frozenset({"table", "grid", "treegrid"})
+_ROLES = {
+    "rowgroup": "tbody", "row": "tr", "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th",
+}  # fmt: skip
 _SPAN_MAX = 1000
 """As in the HTML standard."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -31,6 +35,22 @@ class _Cell:
     columns: int
     rows_left: int
     is_header: bool
+
+
+def make_tables(root: lxml.html.HtmlElement) -> None:
+    """Turn what a page calls a table by its roles alone into the elements of one."""
+    for table in list(root.iter("div", "section", "span", "ul", "dl")):
+        parts = [part for part in table.iterdescendants() if part.get("role") in _ROLES]
+        if table.get("role") not in _TABLE_ROLES or not any(part.get("role") == "row" for part in parts):
+            continue
+        table.tag = "table"
+        for part in parts:
+            part.tag = _ROLES[part.get("role")]
+            above = part.getparent()
+            # What stands between only arranges: rows are looked for in tables, cells in rows.
+            while above is not None and above is not table and above.get("role") not in _ROLES:
+                wrapper, above = above, above.getparent()
+                wrapper.drop_tag()
 
 
 def is_layout(table: lxml.html.HtmlElement) -> bool:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from sourcier.services.ingest.parsing.markup.addresses import WebAddress
+from sourcier.services.ingest.parsing.addresses import LINKS_SHOWN_MAX, WebAddress
 from sourcier.services.ingest.parsing.markup.raised import lowered, raised
 
 STRUCK = "~~"
-LINKS_SHOWN_MAX = 4
-"""Of a paragraph, an item or a cell: a text with more links is a directory, and their addresses would bury it."""
 _SPACES = re.compile(r"[ \t\r\f\n]+")
 _AROUND_BREAKS = re.compile(r" ?\n ?")
 _BEFORE_CHARACTERS = 24

@@ -14,11 +14,12 @@ import lxml.html  # type: ignore[import-untyped]
 from sourcier.services.chassis.cleaning import clean
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.ingest.documents import BlockKind, ParsedDocument
+from sourcier.services.ingest.parsing.addresses import data_of
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.formats import Format
-from sourcier.services.ingest.parsing.markup.addresses import data_of
 from sourcier.services.ingest.parsing.markup.areas import take_apart
 from sourcier.services.ingest.parsing.markup.front_matter import split_front_matter
+from sourcier.services.ingest.parsing.markup.grids import make_tables
 from sourcier.services.ingest.parsing.markup.markdown import html_of
 from sourcier.services.ingest.parsing.markup.notes import place_notes
 from sourcier.services.ingest.parsing.markup.unseen import remove_unseen
@@ -29,7 +30,7 @@ from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.text.encodings import Decoded, codec_meant, decoded_text
 from sourcier.services.ingest.reading_warnings import WarningCode
 
-Files = Callable[[str], PackedFile | None]
+Files = Callable[[str], PackedFile | bytes | None]
 
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{2,40})", re.I)
 _CHARSET_WITHIN_BYTES = 4096
@@ -106,6 +107,7 @@ def _append(
         take_picture,
     )
     builder.warnings.add(WarningCode.HIDDEN_TEXT, count=remove_unseen(root))
+    make_tables(root)
     place_notes(root)
     apart = take_apart(root)
     PageWalk(lambda kind, text, level: builder.add(kind, text, level=level), shared).run(root)

@@ -26,6 +26,7 @@ _INLINE = frozenset([
     "strong", "time", "u",
 ])
 _BLOCK_DISPLAYS = frozenset(["block", "flex", "grid", "table", "list-item", "flow-root", "table-row"])
+_ICON_FONT = re.compile(r"material-(?:icons|symbols)(?:-[a-z]{1,20})?")
 _FAR_OUTSIDE = -400.0
 _TINY_PIXELS = 2.0
 _SAME_COLOUR = 0.03
@@ -44,6 +45,7 @@ class _State:
 
 def remove_unseen(root: lxml.html.HtmlElement) -> int:
     """Take away what nobody sees, mark what is struck out, raised or lowered; return how many texts were hidden."""
+    _drop_icons(root)
     sheets = StyleSheets(root)
     styles = list(sheets.of_all(root))
     foreign = any("stylesheet" in (link.get("rel") or "").lower() for link in root.iter("link"))
@@ -51,6 +53,14 @@ def remove_unseen(root: lxml.html.HtmlElement) -> int:
         if element.getparent() is not None:
             element.drop_tree()
     return _Hiding(root, styles, background=None if foreign else RGBA(1, 1, 1, 1)).run()
+
+
+def _drop_icons(root: lxml.html.HtmlElement) -> None:
+    """Take away the names of drawings that a font shows as the drawings: they are no words."""
+    for element in list(root.iter("i", "span")):
+        names = (element.get("class") or "").lower().split()
+        if not len(element) and any(_ICON_FONT.fullmatch(name) for name in names) and _own_text(element).strip():
+            element.drop_tree()
 
 
 class _Hiding:

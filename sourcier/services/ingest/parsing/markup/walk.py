@@ -10,7 +10,7 @@ import lxml.etree  # type: ignore[import-untyped]
 import lxml.html  # type: ignore[import-untyped]
 
 from sourcier.services.ingest.documents import BlockKind
-from sourcier.services.ingest.parsing.markup.addresses import WebAddress, address_of
+from sourcier.services.ingest.parsing.addresses import WebAddress, address_of
 from sourcier.services.ingest.parsing.markup.fields import field_text, is_box, label_colon
 from sourcier.services.ingest.parsing.markup.grids import is_layout, named_values, read_grid
 from sourcier.services.ingest.parsing.markup.line import Line
@@ -21,6 +21,7 @@ from sourcier.services.ingest.parsing.tables import CellBudget, render_table
 Emit = Callable[[BlockKind, str, int], None]
 """What takes a block: its kind, text and level."""
 
+_MEANING_CHARACTERS_MAX = 200
 _BLOCKS = frozenset(
     [
         "address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "dir", "div", "dl",
@@ -44,7 +45,7 @@ class Shared:
     budget: CellBudget
     base: str
     told: set[str]
-    """Addresses of pages that were given once."""
+    """Addresses of pages and meanings of abbreviations that were given once."""
     picture: Callable[[str], None]
     """What takes the address of a picture."""
 
@@ -102,7 +103,7 @@ class PageWalk:
             self._begin_block(element)
         if tag in _STRUCK or element.get(STRUCK) is not None:
             self._line.strike()
-        if tag in ("a", "sup", "sub") or element.get(RAISED) is not None or element.get(LOWERED) is not None:
+        if tag in ("a", "abbr", "sup", "sub") or element.get(RAISED) is not None or element.get(LOWERED) is not None:
             self._marks[element] = self._line.mark()
         if tag == "q":
             self._line.add("« ")
@@ -114,6 +115,8 @@ class PageWalk:
         mark = self._marks.pop(element, None)
         if mark is not None:
             mark = min(mark, self._line.mark())
+            if tag == "abbr":
+                self._add_meaning(element.get("title") or "", self._line.since(mark))
             if tag == "a":
                 self._add_address(element.get("href") or "", self._line.since(mark))
             if tag == "sup" or element.get(RAISED) is not None:
@@ -233,6 +236,15 @@ class PageWalk:
                 return
             self._shared.told.add(address)
         self._line.add_address(address)
+
+    def _add_meaning(self, meaning: str, shown: str) -> None:
+        """Append what an abbreviation means, once a document."""
+        meaning = " ".join(meaning.split())[:_MEANING_CHARACTERS_MAX]
+        if not meaning or not shown.strip() or self._heading or meaning.lower() == shown.strip().lower():
+            return
+        if meaning not in self._shared.told:
+            self._shared.told.add(meaning)
+            self._line.add_address(meaning)
 
     def _add_form_address(self, form: lxml.html.HtmlElement) -> None:
         address = address_of(form.get("action") or "", shown="", base=self._shared.base)

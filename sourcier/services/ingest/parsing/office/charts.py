@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sourcier.services.ingest.documents import BlockKind
-from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    attribute,
+    child,
+    children,
+    descendants,
+    whole_number,
+)
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText
 from sourcier.services.ingest.parsing.sheets.number_formats import show
 
@@ -36,12 +43,30 @@ def chart_table(chart: Element | None) -> Iterator[Shown]:
 
 
 def diagram_text(diagram: Element | None) -> str:
-    """Return the texts of a diagram, one a line."""
+    """Return the texts of a diagram, one a line, in the order of its joints: the file's own is that of writing."""
     if diagram is None:
         return ""
-    points = descendants(diagram, "dgm:pt")
-    texts = ("".join(found.text or "" for found in descendants(point, "a:t")).strip() for point in points)
+    points = {attribute(point, "modelId"): point for point in descendants(diagram, "dgm:pt")}
+    order = list(dict.fromkeys([*_below(diagram, points), *points]))
+    texts = ("".join(t.text or "" for t in descendants(points[each], "a:t")).strip() for each in order)
     return "\n".join(text for text in texts if text)
+
+
+def _below(diagram: Element, points: Mapping[str, Element]) -> Iterator[str]:
+    """Yield the points from the root on, each before those below it, as the diagram is drawn."""
+    ends: dict[str, list[tuple[int, str]]] = {}
+    for joint in descendants(diagram, "dgm:cxn"):
+        source, end = attribute(joint, "srcId"), attribute(joint, "destId")
+        if attribute(joint, "type", "parOf") == "parOf" and source in points and end in points:
+            ends.setdefault(source, []).append((whole_number(attribute(joint, "srcOrd")), end))
+    waiting = [key for key, point in points.items() if attribute(point, "type") == "doc"]
+    seen: set[str] = set()
+    while waiting:
+        key = waiting.pop()
+        if key not in seen:
+            seen.add(key)
+            yield key
+            waiting += [end for _, end in sorted(ends.get(key, ()), reverse=True)]
 
 
 def _series(element: Element) -> tuple[str, dict[int, str], dict[int, str]]:

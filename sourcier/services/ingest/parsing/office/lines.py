@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from sourcier.services.ingest.parsing.addresses import LINKS_SHOWN_MAX, WebAddress
 from sourcier.services.ingest.parsing.office.raised import lowered, raised
 
 _SENTENCE_END = re.compile(r"[.!?…][\"»”’)\]]*+(?=\s|\Z)")
@@ -29,6 +30,36 @@ class Note:
     mark: str
     text: str
 
+    @property
+    def call(self) -> str:
+        """What stands where it is called."""
+        return f" [note {self.mark}]"
+
+    @property
+    def shown(self) -> str:
+        """What stands behind the sentence."""
+        return f" (Note {self.mark} : {self.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment(Note):
+    """What somebody wrote about a text; the mark is who did, where that is known."""
+
+    @property
+    def call(self) -> str:
+        """Nothing: the sentence shows no call."""
+        return ""
+
+    @property
+    def shown(self) -> str:
+        """What stands behind the sentence."""
+        return f" ({comment_text(self.mark, self.text)})"
+
+
+def comment_text(author: str, text: str) -> str:
+    """Return a comment with who wrote it."""
+    return f"Commentaire de {author} : {text}" if author else f"Commentaire : {text}"
+
 
 PLAIN = Look()
 
@@ -48,15 +79,29 @@ class Line:
         """Append the call of a note."""
         self._runs.append((PLAIN, note))
 
+    def mark(self) -> int:
+        """Return the place of the next run."""
+        return len(self._runs)
+
+    def since(self, mark: int) -> str:
+        """Return the text of the runs from a place on, as it was added."""
+        return "".join(run for _, run in self._runs[mark:] if isinstance(run, str))
+
+    def add_address(self, address: str) -> None:
+        """Append where the link before it leads."""
+        self._runs.append((PLAIN, type(address)(f" ({address})")))
+
     def text(self) -> str:
         """Return the whole text; a note follows the sentence that calls it."""
         whole, calls = "", []
-        for struck, runs in itertools.groupby(self._runs, key=lambda run: run[0].struck):
+        web = sum(isinstance(run, WebAddress) for _, run in self._runs)
+        shown = self._runs if web <= LINKS_SHOWN_MAX else [r for r in self._runs if not isinstance(r[1], WebAddress)]
+        for struck, runs in itertools.groupby(shown, key=lambda run: run[0].struck):
             part = ""
             for look, texts in itertools.groupby(runs, key=lambda run: (run[0], isinstance(run[1], Note))):
                 for text in _merged([text for _, text in texts]):
                     if isinstance(text, Note):
-                        part += f" [note {text.mark}]"
+                        part += text.call
                         calls.append((len(whole) + len(part), text))
                     else:
                         part += _shown(text, look[0], before=whole[-40:] + part[-40:])
@@ -90,11 +135,11 @@ def _with_notes(text: str, calls: list[tuple[int, Note]]) -> str:
     pieces, done = [], 0
     ends: list[tuple[int, Note]] = []
     for position, note in calls:
-        before = text[: position - len(f" [note {note.mark}]")][-4:]
+        before = text[: position - len(note.call)][-4:]
         end = None if _ENDED.search(before) else _SENTENCE_END.search(text, position)
         ends.append((position if _ENDED.search(before) else end.end() if end else len(text), note))
     for end_position, note in ends:
         pieces.append(text[done:end_position])
-        pieces.append(f" (Note {note.mark} : {note.text})")
+        pieces.append(note.shown)
         done = max(done, end_position)
     return "".join([*pieces, text[done:]])

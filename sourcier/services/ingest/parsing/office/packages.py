@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -175,6 +175,15 @@ class Package:
                 target = part_at(folder, target)
             found[entry.get("Id", "")] = Relationship(entry.get("Type", "").rpartition("/")[2], target, external)
         return found
+
+    def targets(self, part: str) -> Callable[[str], str]:
+        """Return what gives the address outside of the archive that an identifier of a part names, or nothing."""
+
+        def target(identifier: str) -> str:
+            found = self._relationships(part).get(identifier)
+            return found.target if found is not None and found.external else ""
+
+        return target
 
     def related(self, part: str, *kinds: str) -> list[str]:
         """Return the parts that a part names as one of these kinds."""

@@ -50,7 +50,7 @@ class BlockReader:
         self._page = page
         self._budget = budget
         self._controls = Controls()
-        self._runs = RunReader(styles, builder.warnings, self._controls)
+        self._runs = RunReader(styles, builder.warnings, self._controls, comments=builder.reads_comments)
         self._runs.read_note = lambda body: flat_text(self.blocks(body))
         self._numbering = Numbering(styles)
         self._tables = TableReader(self.blocks, budget)
@@ -74,7 +74,9 @@ class BlockReader:
         elif kind == "office:forms":
             self._controls.add(element)
         elif kind == "office:annotation":
-            self._builder.warnings.add(WarningCode.NOT_READ, detail="comments")
+            comment = self._runs.comment(element)
+            if comment is not None:
+                yield ShownText(BlockKind.PARAGRAPH, comment.shown.strip(" ()"))
         elif kind == "text:section" and attribute(element, "text:display") == "none":
             self._builder.warnings.add(WarningCode.HIDDEN_TEXT, count=1 if "".join(element.itertext()).strip() else 0)
         elif kind in DRAWN:

@@ -57,7 +57,9 @@ def parse_opendocument_sheets(source: Source) -> ParsedDocument:
         source.check_pages(len(seen), "sheets")
         for page, table in enumerate(seen, start=1):
             sheet_name = attribute(table, "table:name") or f"{page}"
-            reader = SheetReader(styles, builder.warnings, budget, sheet_name=sheet_name)
+            reader = SheetReader(
+                styles, builder.warnings, budget, sheet_name=sheet_name, comments=builder.reads_comments
+            )
             found = regions(reader.read(table), table_spans(body, sheet_name), budget)
             shown = [item for region in found for item in region_shown(region, sheet_name)]
             blocks = BlockReader(document, styles, builder, budget)

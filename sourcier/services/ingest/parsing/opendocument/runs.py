@@ -6,8 +6,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from sourcier.services.ingest.parsing.office.lines import Line, Note
-from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, descendants, name, whole_number
+from sourcier.services.ingest.parsing.office.lines import Comment, Line, Note
+from sourcier.services.ingest.parsing.office.links import Links
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    attribute,
+    child,
+    children,
+    descendants,
+    name,
+    whole_number,
+)
 from sourcier.services.ingest.parsing.office.symbols import box, is_symbol_font, symbols
 from sourcier.services.ingest.parsing.opendocument.styles import Styles, TextLook
 from sourcier.services.ingest.reading_warnings import ReadingWarnings, WarningCode
@@ -42,10 +51,15 @@ class Controls:
 class RunReader:
     """Reads paragraphs; the texts of notes are read by the reader of blocks."""
 
-    def __init__(self, styles: Styles, warnings: ReadingWarnings, controls: Controls) -> None:
+    def __init__(
+        self, styles: Styles, warnings: ReadingWarnings, controls: Controls, *, comments: bool = False
+    ) -> None:
+        """Comments are read with `comments`, else told."""
+        self._comments = comments
         self._styles = styles
         self._warnings = warnings
         self._controls = controls
+        self._links = Links()
         self.read_note: Callable[[Element], str] = lambda element: ""
         """Returns the text of a note's body; set by the reader of blocks."""
 
@@ -60,6 +74,16 @@ class RunReader:
         look = replace(look, look=replace(look.look, raised=False, lowered=False))
         self._inside(element, line, look, anchored)
         return _AFTER_BREAK.sub("\n", line.text().strip(" ")), anchored
+
+    def comment(self, element: Element) -> Comment | None:
+        """Return a comment where comments are read; else tell it."""
+        if not self._comments:
+            self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            return None
+        author = "".join(text for found in children(element, "dc:creator") for text in found.itertext()).strip()
+        lines = (self.paragraph(line)[0] for line in descendants(element, "text:p"))
+        text = " ".join(filter(None, lines))
+        return Comment(author, text) if text else None
 
     def _inside(self, element: Element, line: Line, look: TextLook, anchored: list[Element]) -> None:
         self._text(element.text, line, look)
@@ -87,7 +111,9 @@ class RunReader:
         elif kind in DRAWN:
             anchored.append(part)
         elif kind == "office:annotation":
-            self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            comment = self.comment(part)
+            if comment is not None:
+                line.call(comment)
         elif kind == "text:hidden-text":
             if attribute(part, "text:is-hidden") != "true":
                 line.add(attribute(part, "text:string-value"), look.look)
@@ -99,7 +125,10 @@ class RunReader:
         if own.hidden:
             self._hidden(part)
             return
+        mark = line.mark()
         self._inside(part, line, own, anchored)
+        if name(part) == "text:a":
+            self._links.end(line, mark, attribute(part, "xlink:href"))
 
     def _note(self, note: Element, line: Line) -> None:
         citation, body = child(note, "text:note-citation"), child(note, "text:note-body")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sourcier.services.index.places.place import column_name
 from sourcier.services.ingest.parsing.office.lines import STRUCK
@@ -40,12 +41,15 @@ _COLUMN_GROUPS = frozenset({"table:table-column-group", "table:table-columns", "
 class SheetReader:
     """Reads the cells of one sheet."""
 
-    def __init__(self, styles: Styles, warnings: ReadingWarnings, budget: CellBudget, *, sheet_name: str) -> None:
+    def __init__(
+        self, styles: Styles, warnings: ReadingWarnings, budget: CellBudget, *, sheet_name: str, comments: bool = False
+    ) -> None:
+        """Comments are read with `comments`, else told."""
         self._styles = styles
         self._warnings = warnings
         self._budget = budget
         self._name = sheet_name
-        self._runs = RunReader(styles, warnings, Controls())
+        self._runs = RunReader(styles, warnings, Controls(), comments=comments)
         self._hidden_columns: set[int] = set()
         self._columns_with_hidden_cells: set[int] = set()
         self._columns: tuple[list[int], list[str]] = ([], [])
@@ -118,10 +122,14 @@ class SheetReader:
             sheet.merged.append(Span(row, column, row + rows - 1, column + columns - 1))
 
     def _cell(self, entry: Element, row: int, column: int) -> Cell:
+        cell = self._shown(entry, row, column)
+        comments = (self._runs.comment(each) for each in children(entry, "office:annotation"))
+        said = "".join(comment.shown for comment in comments if comment is not None)
+        return replace(cell, text=f"{cell.text}{said}".strip()) if said else cell
+
+    def _shown(self, entry: Element, row: int, column: int) -> Cell:
         kind = attribute(entry, "office:value-type")
         text = "\n".join(filter(None, (self._runs.paragraph(line)[0] for line in _lines(entry))))
-        self._warnings.add(WarningCode.NOT_READ, count=sum(1 for _ in children(entry, "office:annotation")),
-                           detail="comments")  # fmt: skip
         stored = attribute(entry, "office:value")
         if not text and not kind and attribute(entry, "table:formula"):
             return self._formula_without_value(entry, row, column)

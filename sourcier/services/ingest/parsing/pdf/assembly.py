@@ -20,7 +20,7 @@ from sourcier.services.ingest.parsing.pdf.notes import place_notes
 from sourcier.services.ingest.parsing.pdf.pictures import ReadPicture, append_picture
 from sourcier.services.ingest.parsing.pdf.ruled import ruled_tables
 from sourcier.services.ingest.parsing.pdf.running import running_lines
-from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, places_of
+from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, joined_header, places_of
 from sourcier.services.ingest.parsing.placing.words import PageFrame, PlacedWord
 from sourcier.services.ingest.parsing.rejoining import join_hyphenation
 from sourcier.services.ingest.parsing.tables import render_table
@@ -156,10 +156,11 @@ def _same_columns(one: Table, other: Table) -> bool:
 
 
 def _carry_header(above: Table, below: Table) -> None:
-    header = above.rows[0]
-    if below.rows and _alike(below.rows[0], header):
+    header = above.rows[: above.header_rows]
+    below.header_rows = len(header)
+    if len(below.rows) >= len(header) and all(map(_alike, below.rows, header)):
         return
-    below.rows.insert(0, [Cell(cell.text, _of_page(cell.words, above.page)) for cell in header])
+    below.rows[:0] = [[Cell(cell.text, _of_page(cell.words, above.page)) for cell in row] for row in header]
 
 
 def _alike(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
@@ -199,9 +200,13 @@ def _move_broken_word(above: list[Part], below: list[Part]) -> None:
 
 def _append(part: Part, vocabulary: frozenset[str], builder: DocumentBuilder) -> None:
     if isinstance(part, Table):
-        rows = [[join_hyphenation(cell.text, vocabulary) for cell in row] for row in part.rows]
+        if part.title.text:
+            title = join_hyphenation(part.title.text, vocabulary)
+            builder.add(BlockKind.CAPTION, title, page=part.page, words=_placed(part.title.words, part.page))
+        cells = joined_header(part)
+        rows = [[join_hyphenation(cell.text, vocabulary) for cell in row] for row in cells]
         kind, text = render_table(rows)
-        placed = _placed((word for row in part.rows for cell in row for word in cell.words), part.page)
+        placed = _placed((word for row in cells for cell in row for word in cell.words), part.page)
         builder.add(kind, text, page=part.page, words=placed)
         return
     text = join_hyphenation(part.text, vocabulary)

@@ -50,6 +50,8 @@ def parse_pdf(source: Source) -> ParsedDocument:
         document.close()
     add_recognised_pages(source.recognised, pages, builder)
     _warn(pages, builder)
+    if source.limits.comments == "none":
+        _leave_out_remarks(pages, builder)
     results = PictureResults(source.recognised) if source.recognised else None
     read = with_results(pictures, results, warnings=builder.warnings)
     append_pages(pages, builder, pictures=read)
@@ -111,6 +113,15 @@ def form_of(document: pypdfium2.PdfDocument) -> Any:
     except pypdfium2.PdfiumError:
         return None
     return document.formenv.raw if document.formenv else None
+
+
+def _leave_out_remarks(pages: list[Page], builder: DocumentBuilder) -> None:
+    """Leave out what people wrote about the pages, and tell how much that was."""
+    places = [str(page.number) for page in pages if page.remarks]
+    count = sum(len(page.remarks) for page in pages)
+    builder.warnings.add(WarningCode.NOT_READ, count=count, places=places, detail="comments")
+    for page in pages:
+        page.remarks.clear()
 
 
 def _warn(pages: list[Page], builder: DocumentBuilder) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
 from sourcier.services.ingest.parsing.pdf.tables import Cell, Table, cell_of
+from sourcier.services.ingest.parsing.tables import HEADER_ROWS_MAX, GridCell, header_height
 
 _RULES_MAX = 1_500
 """Of one direction on a page: a page with more of them is a drawing."""
@@ -18,6 +19,7 @@ _SIDES_MIN = 4.0
 _CELLS_MAX = 20_000
 _FILLED_SHARE = 0.5
 _REPEATED_CHARACTERS_MAX = 80
+_NOTHING = Cell()
 _CELL_CHARACTERS_MAX = 1_500
 """A grid with longer cells lays out a page: it is read cell by cell, as text."""
 
@@ -112,11 +114,57 @@ def _table(number: int, grid: _Grid, words: Sequence[Word]) -> Table | None:
     # Bars and boxes of a drawing cross, too; most of their stripes hold nothing.
     if len(named) < max(2, _FILLED_SHARE * columns) or len(said) < max(2, _FILLED_SHARE * rows):
         return None
-    return Table(number, grid.box, _filled(texts, owners, rows, columns), grid.xs, ruled=True)
+    title = _title(texts, owners, rows, columns)
+    if title.text:
+        texts = {owner - columns: cell for owner, cell in texts.items() if owner >= columns}
+        owners, rows = [owner - columns for owner in owners[columns:]], rows - 1
+    height = _header_height(texts, owners, rows, columns)
+    filled = _filled(texts, owners, rows, columns, header=height)
+    return Table(number, grid.box, filled, grid.xs, header_rows=height, ruled=True, title=title)
 
 
-def _filled(texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: int) -> list[list[Cell]]:
-    """Return the cells: one over several columns of the header or over several rows is said in each."""
+def _title(texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: int) -> Cell:
+    """Return what stands in a first row that is one cell over all columns, a name of the table."""
+    whole = set(owners[:columns]) == {0} and min(owners[columns:], default=0) >= columns and rows > 2
+    return texts.get(0, _NOTHING) if whole else _NOTHING
+
+
+def _header_height(texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: int) -> int:
+    """Return how many rows name the columns: more than one where names are merged over columns that have own names.
+
+    A form is drawn as a grid with merged cells, too: each column but that of the labels must have a name of its own in
+    the last of these rows, and no cell of the row below may be merged over columns.
+    """
+    grid = [owners[row * columns : (row + 1) * columns] for row in range(rows)]
+    height = next((number for number, row in enumerate(grid, 1) if len(set(row)) == columns), 1)
+    if not 1 < height < min(rows, HEADER_ROWS_MAX + 1):
+        return 1
+    is_named = all(texts.get(owner, _NOTHING).text for owner in grid[height - 1][1:])
+    is_plain = len(set(grid[height])) == columns and min(grid[height]) >= height * columns
+    if not (is_named and is_plain):
+        return 1
+    return height if header_height(_grid_cells(texts, owners, columns), columns) > 1 else 1
+
+
+def _grid_cells(texts: dict[int, Cell], owners: Sequence[int], columns: int) -> list[GridCell]:
+    """Return the cells with what each is merged over."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, owner in enumerate(owners):
+        places[owner].append(place)
+    return [
+        GridCell(
+            owner // columns, owner % columns, texts.get(owner, _NOTHING).text,
+            rows=own[-1] // columns - owner // columns + 1,
+            columns=max(place % columns for place in own) - owner % columns + 1,
+        )
+        for owner, own in places.items()
+    ]
+
+
+def _filled(
+    texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: int, *, header: int
+) -> list[list[Cell]]:
+    """Return the cells: one over several columns of the `header` rows or over several rows is said in each."""
     table: list[list[Cell]] = []
     for row in range(rows):
         cells: list[Cell] = []
@@ -124,10 +172,10 @@ def _filled(texts: dict[int, Cell], owners: Sequence[int], rows: int, columns: i
             owner = owners[row * columns + column]
             own = owner == row * columns + column
             spans_rows_only = owner % columns == column
-            cell = texts.get(owner, Cell())
+            cell = texts.get(owner, _NOTHING)
             short = len(cell.text) <= _REPEATED_CHARACTERS_MAX
-            repeated = short and (spans_rows_only or row == 0 or owner // columns == 0)
-            cells.append(cell if own or repeated else Cell())
+            repeated = short and (spans_rows_only or owner // columns < header)
+            cells.append(cell if own or repeated else _NOTHING)
         table.append(cells)
     return [row for row in table if any(cell.text for cell in row)]
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Word
 from sourcier.services.ingest.parsing.pdf.lines import Segment, lines_of
+from sourcier.services.ingest.parsing.tables import HEADER_JOINT
 
 
 class Cell(NamedTuple):
@@ -32,6 +33,8 @@ class Table:
     ruled: bool = False
     continued: bool = False
     """It goes on from the page before."""
+    title: Cell = field(default_factory=Cell)
+    """What a first row over all columns says."""
     extra: list[str] = field(default_factory=list)
 
     @property
@@ -42,7 +45,8 @@ class Table:
 
 def places_of(table: Table, number: int) -> Iterator[Segment]:
     """Yield what holds a drawn table's place among the lines of its page: a piece of its width for each line in it."""
-    words = sorted((word for row in table.rows for cell in row for word in cell.words), key=lambda word: word.baseline)
+    cells = (table.title, *(cell for row in table.rows for cell in row))
+    words = sorted((word for cell in cells for word in cell.words), key=lambda word: word.baseline)
     at = -math.inf
     for word in words:
         if word.baseline - at > 0.5 * word.size:
@@ -60,3 +64,18 @@ def cell_of(words: Sequence[Word]) -> Cell:
 def cell_of_segments(segments: Sequence[Segment]) -> Cell:
     """Return a cell of pieces of lines that are in their order."""
     return Cell("\n".join(s.text for s in segments), tuple(word for s in segments for word in s.words))
+
+
+def joined_header(table: Table) -> list[list[Cell]]:
+    """Return the rows with those of the header joined into one, which each part of a long table can carry."""
+    height = table.header_rows
+    if not 1 < height < len(table.rows):
+        return table.rows
+    header: list[Cell] = []
+    for column in range(table.width):
+        above = (row[column] for row in table.rows[:height] if column < len(row))
+        # A name over several rows is said in each.
+        names = {cell.text: cell for cell in above if cell.text}
+        words = tuple(word for cell in names.values() for word in cell.words)
+        header.append(Cell(HEADER_JOINT.join(names), words))
+    return [header, *table.rows[height:]]

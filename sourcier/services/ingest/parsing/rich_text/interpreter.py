@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from sourcier.services.chassis.errors import DocumentMalformed
-from sourcier.services.ingest.parsing.office.lines import Look, Note
+from sourcier.services.ingest.parsing.office.lines import Comment, Line, Look, Note
+from sourcier.services.ingest.parsing.office.links import Links, field_reference
 from sourcier.services.ingest.parsing.office.shown import flat_text
 from sourcier.services.ingest.parsing.office.style_names import HEADING_NAME, TITLE_NAMES
 from sourcier.services.ingest.parsing.office.symbols import box
 from sourcier.services.ingest.parsing.rich_text.characters import DOCUMENT_SETS, Characters, Font, codec_of_page
+from sourcier.services.ingest.parsing.rich_text.picture_data import PICTURE_KINDS, PictureData
 from sourcier.services.ingest.parsing.rich_text.story import CellShape, Paragraph, Story
 from sourcier.services.ingest.parsing.rich_text.tokens import Kind, Token
 from sourcier.services.ingest.parsing.rich_text.vocabulary import (
@@ -30,6 +32,8 @@ DEPTH_MAX = 5_000
 _RAISED_HALF_POINTS = 4
 _UNSEEN_HALF_POINTS = 4
 _NAME_CHARACTERS_MAX = 1_000
+_INSTRUCTION_CHARACTERS_MAX = 4_000
+_PICTURES_MAX = 10_000
 _CHECKBOX, _CHECKED_BY_DEFAULT = 1, 25
 
 
@@ -47,6 +51,10 @@ class _Group:
     """How many characters of old readers follow a numbered one."""
     story: Story | None = None
     """Set where this group began a story of its own."""
+    link: tuple[Line, int] | None = None
+    """Set where this group began the text of a link: its line, and where in it."""
+    picture: PictureData | None = None
+    """Set where this group is a picture."""
     around: Paragraph | None = None
     """The paragraph that the story stands in."""
 
@@ -60,12 +68,17 @@ class _Style:
 class Interpreter:
     """Reads tokens into a story; further stories are notes, headers and text boxes."""
 
-    def __init__(self, budget: CellBudget, warnings: ReadingWarnings) -> None:
+    def __init__(self, budget: CellBudget, warnings: ReadingWarnings, *, comments: bool = False) -> None:
+        """Comments are read with `comments`, else told."""
+        self._comments = comments
+        self._author = ""
         self.title = ""
         self.running: list[tuple[str, str]] = []
         self.page: list[str] | None = None
         """The HTML that the file was made of, where it says so."""
         self.main = Story(budget)
+        self.pictures: list[tuple[int, bytes]] = []
+        """Pictures, each behind as many blocks of the main story."""
         self._budget = budget
         self._warnings = warnings
         self._characters = Characters()
@@ -79,6 +92,8 @@ class Interpreter:
         self._to_skip = 0
         self._notes = 0
         self._field: dict[bytes, int] = {}
+        self._instruction = ""
+        self._links = Links()
         self._shape = CellShape()
         self._shapes: list[CellShape] = []
         self._hidden_told = False
@@ -88,6 +103,15 @@ class Interpreter:
         """Take a token."""
         kind = token.kind
         group = self._groups[-1]
+        if group.picture is not None:
+            if kind in (Kind.TEXT, Kind.BYTE, Kind.BINARY):
+                group.picture.add(token)
+                return
+            if kind is Kind.WORD:
+                group.picture.kind = token.text if token.text in PICTURE_KINDS else group.picture.kind
+                return
+        if kind is Kind.BINARY:
+            return
         if kind is Kind.TEXT or kind is Kind.BYTE:
             if not group.unread:
                 self._bytes(token.text)
@@ -147,6 +171,10 @@ class Interpreter:
         elif destination == b"htmltag":
             if self.page is not None:
                 self.page.append(text)
+        elif destination == b"atnauthor":
+            self._author = (self._author + text)[:_NAME_CHARACTERS_MAX]
+        elif destination == b"fldinst":
+            self._instruction = (self._instruction + text)[:_INSTRUCTION_CHARACTERS_MAX]
         elif destination in (b"listtext", b"pntext"):
             self._stories[-1].label += text
         elif destination not in SILENT:
@@ -167,7 +195,7 @@ class Interpreter:
     def _open(self, group: _Group) -> None:
         if len(self._groups) >= DEPTH_MAX:
             raise DocumentMalformed(f"The file's groups are nested more than {DEPTH_MAX:,} deep.")
-        self._groups.append(replace(group, story=None))
+        self._groups.append(replace(group, story=None, link=None, picture=None))
         self._starred = False
         self._to_skip = 0
 
@@ -178,6 +206,10 @@ class Interpreter:
         group = self._groups.pop()
         if group.destination == b"formfield" and self._groups[-1].destination != b"formfield":
             self._form_field()
+        if group.picture is not None:
+            self._end_picture(group.picture)
+        if group.link is not None and group.link[0] is self._stories[-1].line:
+            self._links.end(*group.link, field_reference(self._instruction))
         if group.story is not None:
             self._stories.pop()
             self._paragraph = group.around or Paragraph()
@@ -194,7 +226,11 @@ class Interpreter:
             self._notes += 1
             self._stories[-1].line.call(Note(str(self._notes), text))
         elif group.destination == b"annotation":
-            self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            author, self._author = self._author.strip(), ""
+            if not self._comments:
+                self._warnings.add(WarningCode.NOT_READ, detail="comments")
+            elif text:
+                self._stories[-1].line.call(Comment(author, text))
         elif group.destination == b"shptxt":
             self._stories[-1].follow(shown)
 
@@ -231,6 +267,8 @@ class Interpreter:
             self._begin_story(word)
         elif word in DESTINATIONS:
             group.destination = word
+            if word == b"fldinst":
+                self._instruction = ""
         elif word in CHARACTERS:
             self._text(CHARACTERS[word])
         elif word in DOCUMENT_SETS:
@@ -243,9 +281,16 @@ class Interpreter:
     def _leave(self, word: bytes) -> None:
         group = self._groups[-1]
         if word == b"pict" and not group.unread:
-            self._warnings.add(WarningCode.PICTURES)
+            group.picture = PictureData()
         if word != b"ud":
             group.unread = True
+
+    def _end_picture(self, picture: PictureData) -> None:
+        content = picture.content()
+        if content is None or len(self.pictures) >= _PICTURES_MAX:
+            self._warnings.add(WarningCode.PICTURES)
+        else:
+            self.pictures.append((len(self.main.shown), content))
 
     def _vocabulary(self) -> dict[bytes, Callable[[int | None], None]]:
         return {
@@ -259,7 +304,7 @@ class Interpreter:
             b"trhdr": self._header_row, b"v": self._hide, b"deleted": self._delete, b"htmlrtf": self._rtf_only,
             b"super": lambda _: self._look(raised=True), b"sub": lambda _: self._look(lowered=True),
             b"nosupersub": lambda _: self._look(), b"up": self._up, b"dn": self._down, b"strike": self._strike,
-            b"striked": self._strike,
+            b"striked": self._strike, b"fldrslt": self._begin_result,
         }  # fmt: skip
 
     def _look(self, *, raised: bool = False, lowered: bool = False) -> None:
@@ -384,6 +429,10 @@ class Interpreter:
 
     def _below(self, _: int | None) -> None:
         self._shape.goes_on_below = True
+
+    def _begin_result(self, _: int | None) -> None:
+        line = self._stories[-1].line
+        self._groups[-1].link = line, line.mark()
 
     def _form_field(self) -> None:
         if self._field.get(b"fftype") == _CHECKBOX:

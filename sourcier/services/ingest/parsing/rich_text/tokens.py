@@ -27,6 +27,8 @@ class Kind(Enum):
     BYTE = 5
     """A byte in hexadecimal."""
     TEXT = 6
+    BINARY = 7
+    """Bytes as they are, of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ _OPEN, _CLOSE = Token(Kind.OPEN), Token(Kind.CLOSE)
 
 
 def tokens(content: bytes) -> Iterator[Token]:
-    """Yield the tokens; binary data is passed over, and what is no token left out."""
+    """Yield the tokens; what is none is left out."""
     at = 0
     while found := _TOKEN.search(content, at):
         at = found.end()
@@ -58,6 +60,8 @@ def tokens(content: bytes) -> Iterator[Token]:
         else:
             value = int(number) if number is not None else None
             if word == b"bin":
-                at += max(value or 0, 0)
+                end = at + max(value or 0, 0)
+                yield Token(Kind.BINARY, content[at:end])
+                at = end
             else:
                 yield Token(Kind.WORD, word, value)

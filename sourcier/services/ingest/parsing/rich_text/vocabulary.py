@@ -8,17 +8,20 @@ UNREAD = frozenset({
     b"colortbl", b"pict", b"objdata", b"bkmkstart", b"bkmkend", b"themedata", b"datastore", b"generator",
     b"listtable", b"listoverridetable", b"rsidtbl", b"xmlnstbl", b"mmathPr", b"nonshppict", b"revtbl", b"filetbl",
     b"latentstyles", b"private", b"comment", b"xe", b"tc", b"template", b"operator", b"datafield", b"objclass", b"do",
-    b"atnid", b"atnauthor", b"atrfstart", b"atrfend", b"atntime", b"atndate", b"atnref", b"panose", b"falt", b"sp",
+    b"atnid", b"atrfstart", b"atrfend", b"atntime", b"atndate", b"atnref", b"panose", b"falt", b"sp",
     b"pgdsctbl", b"ftnsep", b"ftnsepc", b"ftncn", b"aftnsep", b"aftnsepc", b"aftncn", b"userprops", b"wgrffmtfilter",
     b"keywords", b"subject", b"author", b"doccomm", b"company", b"manager", b"category", b"hlinkbase", b"creatim",
     b"revtim", b"printim", b"buptim", b"fontemb", b"background", b"pnseclvl", b"ud",
 })  # fmt: skip
-STARRED = frozenset({b"shpinst", b"shptxt", b"shppict", b"pntext", b"pn", b"formfield", b"htmltag", b"fldinst", b"ud"})
+STARRED = frozenset({
+    b"shpinst", b"shptxt", b"shppict", b"pntext", b"pn", b"formfield", b"htmltag", b"fldinst", b"ud",
+    b"atnauthor", b"annotation",
+})
 DESTINATIONS = frozenset({
     b"fonttbl", b"stylesheet", b"info", b"title", b"listtext", b"pntext", b"pn", b"formfield", b"htmltag", b"shpinst",
-    b"fldinst",
+    b"fldinst", b"atnauthor",
 })  # fmt: skip
-SILENT = frozenset({b"info", b"pn", b"formfield", b"annotation", b"shpinst", b"fldinst"})
+SILENT = frozenset({b"info", b"pn", b"formfield", b"shpinst", b"fldinst", b"atnauthor"})
 STORIES = frozenset({b"footnote", b"annotation", b"shptxt"})
 RUNNING = {
     **dict.fromkeys((b"header", b"headerl", b"headerr", b"headerf"), HEADER_LEAD),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import lxml.etree  # type: ignore[import-untyped]
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place import column_name
 from sourcier.services.ingest.parsing.office.lines import STRUCK
+from sourcier.services.ingest.parsing.office.links import Links, formula_reference
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, name
+from sourcier.services.ingest.parsing.office.symbols import box
 from sourcier.services.ingest.parsing.sheets.number_formats import GENERAL, is_date, show, show_text
 from sourcier.services.ingest.parsing.sheets.workbook import Workbook, rich_text
 from sourcier.services.ingest.parsing.tables import CellBudget
@@ -65,7 +67,13 @@ class Sheet:
 class SheetReader:
     """Reads the cells of one sheet from its part, row by row."""
 
-    def __init__(self, workbook: Workbook, warnings: ReadingWarnings, budget: CellBudget, *, sheet_name: str) -> None:
+    def __init__(
+        self, workbook: Workbook, warnings: ReadingWarnings, budget: CellBudget, *, sheet_name: str,
+        target: Callable[[str], str] = lambda identifier: "",
+    ) -> None:
+        """`target` returns the address that a link of the sheet's part names."""
+        self._target = target
+        self._links = Links()
         self._workbook = workbook
         self._warnings = warnings
         self._budget = budget
@@ -97,10 +105,23 @@ class SheetReader:
         elif kind == "x:pane" and attribute(element, "state").startswith("frozen"):
             rows = attribute(element, "ySplit").partition(".")[0]
             self._sheet.frozen_rows = int(rows) if rows.isdigit() and len(rows) < 5 else 0
+        elif kind == "x:hyperlink":
+            self._link(parse_span(attribute(element, "ref")), self._target(attribute(element, "r:id")))
         elif kind in ("x:mergeCell", "x:autoFilter"):
             span = parse_span(attribute(element, "ref"))
             if span:
                 (self._sheet.merged if kind == "x:mergeCell" else self._sheet.filtered).append(span)
+
+    def _link(self, span: Span | None, reference: str) -> None:
+        """Add where a cell's link leads; links over several cells lead to one place and are told in the first."""
+        row = self._sheet.rows.get(span.top, {}) if span else {}
+        cell = row.get(span.left) if span else None
+        if span and cell:
+            row[span.left] = self._linked(cell, reference)
+
+    def _linked(self, cell: Cell, reference: str) -> Cell:
+        address = self._links.address(reference, shown=cell.text)
+        return replace(cell, text=f"{cell.text} ({address})") if address else cell
 
     def _row(self, element: Element, before: int) -> int:
         given = attribute(element, "r")
@@ -136,10 +157,14 @@ class SheetReader:
             return self._formula_without_value(formula, row, column)
         if kind == "n":
             cell = self._number(stored, shown_as.code)
+        elif kind == "b" and shown_as.boxed:
+            cell = Cell(box(stored in _ON))
         elif kind == "d":
             cell = Cell(stored.replace("T00:00:00", "").replace("T", " "))
         else:
             cell = Cell(show_text(self._text(entry, kind, stored), shown_as.code))
+        if formula is not None:
+            cell = self._linked(cell, formula_reference(formula.text or ""))
         return Cell(f"{STRUCK}{cell.text}{STRUCK}") if shown_as.struck and cell.text.strip() else cell
 
     def _text(self, entry: Element, kind: str, stored: str) -> str:
@@ -178,7 +203,7 @@ class SheetReader:
 
 def _top_elements(content: bytes) -> Iterator[Element]:
     """Yield rows and the few elements that matter as they end, and free them: a sheet may have a million rows."""
-    wanted = [f"{{*}}{local}" for local in ("col", "pane", "row", "mergeCell", "autoFilter")]
+    wanted = [f"{{*}}{local}" for local in ("col", "pane", "row", "mergeCell", "autoFilter", "hyperlink")]
     events = lxml.etree.iterparse(
         io.BytesIO(content), events=("end",), tag=wanted, resolve_entities=False, no_network=True,
         remove_comments=True, remove_pis=True,

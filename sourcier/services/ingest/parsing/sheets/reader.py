@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sourcier.services.chassis.errors import DocumentMalformed
 from sourcier.services.index.places.place_map import Frame, Kind
@@ -26,7 +26,8 @@ from sourcier.services.ingest.parsing.office.properties import core_title
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText, append
 from sourcier.services.ingest.parsing.pictures.embedded import EmbeddedPictures
 from sourcier.services.ingest.parsing.placing.collector import Standing
-from sourcier.services.ingest.parsing.sheets.cells import SheetReader, Span, parse_span
+from sourcier.services.ingest.parsing.sheets.cells import Sheet, SheetReader, Span, parse_span
+from sourcier.services.ingest.parsing.sheets.comments import sheet_comments
 from sourcier.services.ingest.parsing.sheets.regions import Region, regions
 from sourcier.services.ingest.parsing.sheets.workbook import SheetEntry, Workbook
 from sourcier.services.ingest.parsing.source import Source
@@ -88,6 +89,7 @@ class _SheetsReader:
         self._warnings = builder.warnings
         self._pictures: list[_AnchoredPicture] = []
         self._budget = budget
+        self._reads_comments = builder.reads_comments
 
     def sheet(self, entry: SheetEntry) -> Iterator[Shown]:
         """Yield what a sheet shows."""
@@ -95,10 +97,18 @@ class _SheetsReader:
         if content is None:
             return
         if _CHART_SHEETS not in entry.part:
-            reader = SheetReader(self._workbook, self._warnings, self._budget, sheet_name=entry.name)
-            for region in regions(reader.read(content), self._tables(entry), self._budget):
+            reader = SheetReader(
+                self._workbook, self._warnings, self._budget, sheet_name=entry.name,
+                target=self._package.targets(entry.part),
+            )
+            sheet = reader.read(content)
+            if self._reads_comments:
+                self._add_comments(sheet, entry)
+            for region in regions(sheet, self._tables(entry), self._budget):
                 yield from region_shown(region, entry.name)
         yield from self._drawings(entry)
+        if self._reads_comments:
+            return
         comments = [self._package.xml(part) for part in self._package.related(entry.part, "comments")]
         count = sum(1 for root in comments if root is not None for _ in descendants(root, "x:comment"))
         self._warnings.add(WarningCode.NOT_READ, count=count, detail="comments")
@@ -112,6 +122,14 @@ class _SheetsReader:
                 alternative=picture.alternative,
                 standing=Standing(Frame(Kind.CELLS, name=entry.name), (picture.cells,)),
             )
+
+    def _add_comments(self, sheet: Sheet, entry: SheetEntry) -> None:
+        """Put what was written about a cell behind what it shows; of hidden cells nothing is read."""
+        for (row, column), comments in sheet_comments(self._package, entry.part, self._workbook.people).items():
+            cell = sheet.rows.get(row, {}).get(column)
+            if cell is not None:
+                said = "".join(comment.shown for comment in comments)
+                sheet.rows[row][column] = replace(cell, text=cell.text + said)
 
     def _tables(self, entry: SheetEntry) -> list[Span]:
         found = []
@@ -167,8 +185,14 @@ def region_shown(region: Region, sheet: str) -> Iterator[Shown]:
     if above:
         edges = [(number, left, number, right) for _, number in above]
         yield ShownText(BlockKind.PARAGRAPH, "\n".join(line for line, _ in above), standing=Standing(frame, edges))
+    if not region.rows:
+        return
     rows = [(number, left, number, right) for number in region.numbers]
     yield ShownTable(region.rows, region.header_rows, standing=Standing(frame, rows))
+    if region.below:
+        edges = [(number, left, number, right) for number, _ in region.below]
+        text = "\n".join(line for _, line in region.below)
+        yield ShownText(BlockKind.PARAGRAPH, text, standing=Standing(frame, edges))
     whole = [(region.numbers[0], left, region.numbers[-1], right)]
     for column, values in region.raw:
         lead = f"{RAW_LEAD}, {column}" if column else RAW_LEAD

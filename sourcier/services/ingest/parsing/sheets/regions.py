@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median_high
 
 from sourcier.services.ingest.parsing.sheets.cells import Cell, Sheet, Span
@@ -14,6 +14,7 @@ _ENOUGH = 0.6
 """The share of a table's usual number of cells that its header has at least."""
 _PREAMBLE_ROWS_MAX = 40
 _UNIT = re.compile(r"\([^()]{1,20}\)|%|[a-zA-Z]{0,3}€(?:/\w{1,10})?|k€|M€")
+_NOTE = re.compile(r"(?:\([0-9a-z]{1,2}\)|[0-9]\)|\*{1,3}|(?:source|note|nb|n\.b\.|lecture|champ)s?\s?:)\s?\S", re.I)
 _COLUMNS_BETWEEN_TABLES = 2
 _GAP_MAX = 3
 """Rows that may lie between two rows of one table: an empty one or two."""
@@ -34,6 +35,8 @@ class Region:
     """The row of each of `rows`."""
     columns: list[int]
     """The columns that the region reaches over, from 1."""
+    below: list[tuple[int, str]] = field(default_factory=list)
+    """The notes below the table: the row of each, and its text."""
 
 
 def regions(sheet: Sheet, tables: list[Span], budget: CellBudget) -> list[Region]:
@@ -88,7 +91,13 @@ def _side_by_side(sheet: Sheet, group: list[int]) -> list[tuple[list[int], list[
 
 
 def _region(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[Span]) -> Region:
+    if not tables and _is_form(sheet, numbers, columns):
+        lines = [_line(sheet.rows[number], columns) for number in numbers]
+        return Region(lines, [], 0, [], numbers, [], columns)
     start = _header_index(sheet, numbers, columns, tables)
+    end = _notes_index(sheet, numbers, columns, start)
+    below = [(number, _line(sheet.rows[number], columns)) for number in numbers[end:]]
+    numbers = numbers[:end]
     above = [_line(sheet.rows[number], columns) for number in numbers[:start]]
     shown = numbers[start:]
     cells = _grid(sheet, shown, columns)
@@ -103,7 +112,29 @@ def _region(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[S
         height += 1
     height = min(height, max(len(shown) - 1, 1))
     raw = _raw_values(sheet, shown, columns, rows, height)
-    return Region(above, rows, height, raw, numbers[:start], shown, columns)
+    return Region(above, rows, height, raw, numbers[:start], shown, columns, below)
+
+
+def _is_form(sheet: Sheet, numbers: list[int], columns: list[int]) -> bool:
+    """Tell whether rows are labels with their values, below no header: one pair at most, or labels with colons."""
+    if len(columns) != 2:
+        return False
+    rows = [sheet.rows[number] for number in numbers]
+    if sum(len(row) == 2 for row in rows) == 1:
+        return True
+    labels = [row[columns[0]].text.strip() for row in rows if columns[0] in row]
+    return len(labels) == len(rows) and all(label.endswith(":") for label in labels)
+
+
+def _notes_index(sheet: Sheet, numbers: list[int], columns: list[int], start: int) -> int:
+    """Return where the notes begin that close a table: rows of one text, each behind the sign of a note or a source."""
+    end = len(numbers)
+    while end - 1 > start + 1 and len(columns) > 1:
+        row = sheet.rows[numbers[end - 1]]
+        if len(row) != 1 or columns[0] not in row or not _NOTE.match(row[columns[0]].text.strip()):
+            break
+        end -= 1
+    return end
 
 
 def _header_index(sheet: Sheet, numbers: list[int], columns: list[int], tables: list[Span]) -> int:

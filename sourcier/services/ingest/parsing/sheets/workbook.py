@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass
 
 from sourcier.services.ingest.parsing.office.lines import PLAIN, Line, Look
-from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, children, name
+from sourcier.services.ingest.parsing.office.packages import (
+    Element,
+    Package,
+    attribute,
+    child,
+    children,
+    descendants,
+    name,
+)
 from sourcier.services.ingest.parsing.sheets.number_formats import BUILT_IN, GENERAL
 
 _MAIN = "xl/workbook.xml"
@@ -22,6 +30,8 @@ class CellFormat:
 
     code: str = GENERAL
     struck: bool = False
+    boxed: bool = False
+    """A truth value is a box to tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,8 @@ class Workbook:
         ]
         self.texts = [rich_text(entry) for entry in children(self._part(package, "sharedStrings"), "x:si")]
         self.formats = _formats(self._part(package, "styles"))
+        self.people = next((found.target for found in self._named.values() if found.kind == "person"), "")
+        """The part with those who write threads of comments."""
         self.french = _is_french(self.texts)
 
     def format(self, style: str) -> CellFormat:
@@ -101,7 +113,8 @@ def _formats(styles: Element | None) -> list[CellFormat]:
         number, font = attribute(entry, "numFmtId", "0"), attribute(entry, "fontId", "0")
         code = codes.get(int(number), GENERAL) if number.isdigit() else GENERAL
         struck = font.isdigit() and int(font) < len(fonts) and fonts[int(font)]
-        found.append(CellFormat(code, struck))
+        boxed = next(descendants(entry, "xfComplement"), None) is not None
+        found.append(CellFormat(code, struck, boxed))
     return found
 
 

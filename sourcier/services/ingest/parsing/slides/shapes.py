@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from sourcier.services.ingest.documents import BlockKind
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
+from sourcier.services.ingest.parsing.office.lines import Line
+from sourcier.services.ingest.parsing.office.links import Links
 from sourcier.services.ingest.parsing.office.packages import (
     Element,
     Package,
@@ -17,6 +19,7 @@ from sourcier.services.ingest.parsing.office.packages import (
     name,
 )
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownTable, ShownText
+from sourcier.services.ingest.parsing.slides.placement import Placement
 from sourcier.services.ingest.parsing.slides.texts import body_texts, line_text
 from sourcier.services.ingest.parsing.tables import CellBudget, GridCell, grid_rows, header_height
 from sourcier.services.ingest.reading_warnings import WarningCode
@@ -31,20 +34,32 @@ class ShapeReader:
     """Reads the shapes of one slide's part."""
 
     def __init__(
-        self, package: Package, part: str, builder: DocumentBuilder, budget: CellBudget, *, page: int
+        self, package: Package, part: str, builder: DocumentBuilder, budget: CellBudget, *, page: int,
+        size: tuple[int, int],
     ) -> None:
         """The `builder` is told what is not read, and takes the pictures; the text is yielded."""
         self._package = package
         self._part = part
         self._page = page
+        self._placement = Placement(package, part, size=size)
         self._builder = builder
         self._named = package.relationships(part)
+        self._links = Links()
+        self._target = package.targets(part)
         self._warnings = builder.warnings
         self._budget = budget
 
     def read(self, tree: Element | None) -> Iterator[Shown]:
-        """Yield what the shapes show."""
+        """Yield what the shapes of a slide show."""
+        yield from self._read(tree, whole=True)
+
+    def _read(self, tree: Element | None, *, whole: bool = False) -> Iterator[Shown]:
         shapes = [shape for shape in (tree if tree is not None else ()) if isinstance(shape.tag, str)]
+        if whole:
+            outside = [shape for shape in shapes if self._placement.is_outside(shape)]
+            self._warnings.add(WarningCode.HIDDEN_TEXT, count=sum(map(_has_text, outside)), places=[str(self._page)])
+            shapes = [shape for shape in shapes if shape not in outside]
+        shapes = self._placement.ordered(shapes)
         for shape in sorted(shapes, key=lambda shape: placeholder(shape) not in TITLES):
             yield from self._shape(shape)
 
@@ -53,12 +68,11 @@ class ShapeReader:
         if kind == "mc:AlternateContent":
             chosen = child(shape, "mc:Choice")
             chosen = child(shape, "mc:Fallback") if chosen is None else chosen
-            yield from self.read(chosen)
+            yield from self._read(chosen)
         elif kind == "p:grpSp":
-            yield from self.read(shape)
+            yield from self._read(shape)
         elif _is_unseen(shape):
-            texts = [text for text in descendants(shape, "a:t") if text.text]
-            self._warnings.add(WarningCode.HIDDEN_TEXT, count=min(len(texts), 1))
+            self._warnings.add(WarningCode.HIDDEN_TEXT, count=int(_has_text(shape)))
         elif kind == "p:sp":
             yield from self._text_shape(shape)
         elif kind == "p:graphicFrame":
@@ -75,7 +89,11 @@ class ShapeReader:
         if place in TITLES:
             yield ShownText(BlockKind.HEADING, " ".join(map(line_text, children(body, "a:p"))), 1)
             return
-        yield from body_texts(body, listed=place in _LISTED and place is not None and _items(body) > 1)
+        listed = place in _LISTED and place is not None and _items(body) > 1
+        yield from body_texts(body, listed=listed, link=self._end_link)
+
+    def _end_link(self, line: Line, mark: int, identifier: str) -> None:
+        self._links.end(line, mark, self._target(identifier))
 
     def _frame(self, shape: Element) -> Iterator[Shown]:
         for part in descendants(shape, "a:tbl", "c:chart", "dgm:relIds", "a:blip"):
@@ -107,7 +125,7 @@ class ShapeReader:
                 width = max(width, column + 1)
                 if attribute(entry, "hMerge") in ("1", "true") or attribute(entry, "vMerge") in ("1", "true"):
                     continue
-                text = " ".join(map(line_text, children(child(entry, "a:txBody"), "a:p")))
+                text = " ".join(line_text(each, self._end_link) for each in children(child(entry, "a:txBody"), "a:p"))
                 cells.append(GridCell(index, column, text, _span(entry, "rowSpan"), _span(entry, "gridSpan")))
         self._budget.take(len(rows) * width)
         return ShownTable(grid_rows(cells, height=len(rows), width=width), header_height(cells, width))
@@ -124,6 +142,10 @@ def placeholder(shape: Element) -> str | None:
 
 def _is_unseen(shape: Element) -> bool:
     return any(attribute(child(part, "p:cNvPr"), "hidden") in ("1", "true") for part in shape)
+
+
+def _has_text(shape: Element) -> bool:
+    return any(text.text for text in descendants(shape, "a:t"))
 
 
 def _items(body: Element | None) -> int:

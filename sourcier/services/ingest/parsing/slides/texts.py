@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from sourcier.services.ingest.documents import BlockKind
 from sourcier.services.ingest.parsing.counts import spell
@@ -23,11 +24,15 @@ _NUMBERED = {
 _LEVELS_MAX = 9
 
 
-def body_texts(body: Element | None, *, listed: bool) -> Iterator[ShownText]:
+LinkEnd: TypeAlias = Callable[[Line, int, str], None]
+"""What is told a line, where the text of a link begins in it, and the link's identifier."""
+
+
+def body_texts(body: Element | None, *, listed: bool, link: LinkEnd | None = None) -> Iterator[ShownText]:
     """Yield a text body's paragraphs; `listed`: those without a mark are items, as in a content's place."""
     counts: dict[int, int] = {}
     for paragraph in children(body, "a:p"):
-        text = line_text(paragraph)
+        text = line_text(paragraph, link)
         if not text.strip():
             continue
         properties = child(paragraph, "a:pPr")
@@ -40,11 +45,18 @@ def body_texts(body: Element | None, *, listed: bool) -> Iterator[ShownText]:
             yield ShownText(BlockKind.PARAGRAPH, text)
 
 
-def line_text(paragraph: Element) -> str:
+def line_text(paragraph: Element, link: LinkEnd | None = None) -> str:
     """Return a paragraph's text."""
     line = Line()
+    opened, mark = "", 0
     for part in paragraph:
         kind = name(part)
+        leads = attribute(child(part, "a:rPr", "a:hlinkClick"), "r:id")
+        if leads != opened:
+            # A link may reach over several runs.
+            if opened and link is not None:
+                link(line, mark, opened)
+            opened, mark = leads, line.mark()
         if kind in ("a:r", "a:fld"):
             text = "".join(found.text or "" for found in children(part, "a:t"))
             properties = child(part, "a:rPr")
@@ -56,6 +68,8 @@ def line_text(paragraph: Element) -> str:
         elif kind not in ("a:pPr", "a:endParaRPr"):
             chosen = child(part, "mc:Choice") if kind == "mc:AlternateContent" else part
             line.add(formula_text(chosen))
+    if opened and link is not None:
+        link(line, mark, opened)
     return line.text()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sourcier.services.ingest.documents import TITLE_CHARACTERS_MAX, BlockKind
 from sourcier.services.ingest.parsing.builder import DocumentBuilder
 from sourcier.services.ingest.parsing.office.charts import chart_table, diagram_text
-from sourcier.services.ingest.parsing.office.lines import Line
-from sourcier.services.ingest.parsing.office.packages import Element, Package, child, name
+from sourcier.services.ingest.parsing.office.lines import Comment, Line
+from sourcier.services.ingest.parsing.office.packages import Element, Package, attribute, child, name
 from sourcier.services.ingest.parsing.office.shown import Shown, ShownText, flat_text
 from sourcier.services.ingest.parsing.tables import CellBudget
 from sourcier.services.ingest.parsing.word.notes import Notes
@@ -37,12 +37,24 @@ class BlockReader:
         self._builder = builder
         self._part = ""
         self._joined: Line | None = None
+        self._comments: dict[str, Element] = {}
+        self._runs.comment = self._comment
         notes.read = lambda element: flat_text(self._blocks(element))
 
     def read(self, container: Element, *, part: str) -> Iterator[Shown]:
         """Yield what a part of the archive shows."""
         self._part = part
+        self._runs.target = self._package.targets(part)
         yield from self._blocks(container)
+
+    def read_comments(self, comments: Mapping[str, Element]) -> None:
+        """Have the comments read where they are called."""
+        self._comments.update(comments)
+
+    def _comment(self, identifier: str) -> Comment | None:
+        comment = self._comments.pop(identifier, None)
+        text = flat_text(self._blocks(comment)) if comment is not None else ""
+        return Comment(attribute(comment, "author").strip(), text) if text else None
 
     def _blocks(self, container: Element) -> Iterator[Shown]:
         for element in container:

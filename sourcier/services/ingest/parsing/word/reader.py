@@ -72,6 +72,10 @@ class _WordParts:
         numbering = Numbering(self._part("numbering"), styles)
         self._warnings = builder.warnings
         self._blocks = BlockReader(package, styles, numbering, notes, builder, budget)
+        self._reads_comments = builder.reads_comments
+        if self._reads_comments:
+            comments = children(self._part("comments"), "w:comment")
+            self._blocks.read_comments({attribute(comment, "id"): comment for comment in comments})
 
     def body(self, body: Element) -> Iterator[Shown]:
         """Yield what the document itself shows."""
@@ -100,6 +104,8 @@ class _WordParts:
 
     def warn_of_comments(self) -> None:
         """Tell how many comments were left out."""
+        if self._reads_comments:
+            return
         comments = self._part("comments")
         count = sum(1 for _ in children(comments, "w:comment"))
         self._warnings.add(WarningCode.NOT_READ, count=count, detail="comments")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sourcier.services.ingest.parsing.office.formulas import formula_text
-from sourcier.services.ingest.parsing.office.lines import PLAIN, Line, Look
+from sourcier.services.ingest.parsing.office.lines import PLAIN, Comment, Line, Look
+from sourcier.services.ingest.parsing.office.links import Links, field_reference
 from sourcier.services.ingest.parsing.office.packages import Element, attribute, child, children, descendants, name
 from sourcier.services.ingest.parsing.office.symbols import box, is_symbol_font, symbol, symbols
 from sourcier.services.ingest.parsing.word.notes import Notes
@@ -32,6 +33,8 @@ class _Field:
 
     code: str = ""
     in_result: bool = False
+    begun: tuple[Line, int] | None = None
+    """Where its result begins."""
     own_value: bool = False
     """Whether its value was taken from its definition; what follows would repeat it."""
 
@@ -70,10 +73,16 @@ class RunReader:
         self._notes = notes
         self._warnings = warnings
         self._fields: list[_Field] = []
+        self._links = Links()
+        self.comment: Callable[[str], Comment | None] = lambda identifier: None
+        """Returns a comment that is read; set by the reader of blocks."""
+        self.target: Callable[[str], str] = lambda identifier: ""
+        """Returns the address that a link of the part names; set by the reader of blocks."""
         self._read: dict[str, Callable[[Element, Line, list[Element], Anchored], None]] = {
             "w:r": self._run,
             "w:sdt": self._control,
             "w:fldSimple": self._simple_field,
+            "w:hyperlink": self._hyperlink,
             "m:oMath": self._formula,
             "m:oMathPara": self._formula,
             "mc:AlternateContent": self._alternative,
@@ -110,6 +119,13 @@ class RunReader:
     def _simple_field(self, element: Element, line: Line, chain: list[Element], anchored: Anchored) -> None:
         if not _Field(attribute(element, "instr"), in_result=True).unseen:
             self._inside(element, line, chain, anchored)
+
+    def _hyperlink(self, element: Element, line: Line, chain: list[Element], anchored: Anchored) -> None:
+        mark = line.mark()
+        self._inside(element, line, chain, anchored)
+        identifier = attribute(element, "r:id")
+        if identifier:
+            self._links.end(line, mark, self.target(identifier))
 
     def _formula(self, element: Element, line: Line, chain: list[Element], anchored: Anchored) -> None:
         line.add(formula_text(element))
@@ -161,6 +177,10 @@ class RunReader:
             note = self._notes.call(part)
             if note is not None:
                 line.call(note)
+        elif kind == "w:commentReference":
+            comment = self.comment(attribute(part, "id"))
+            if comment is not None:
+                line.call(comment)
         elif kind == "w:ruby":
             for base in children(part, "w:rubyBase"):
                 self._inside(base, line, chain, anchored)
@@ -178,8 +198,11 @@ class RunReader:
                 opened.own_value = True
         elif kind == "separate" and self._fields:
             self._fields[-1].in_result = True
+            self._fields[-1].begun = line, line.mark()
         elif kind == "end" and self._fields:
-            self._fields.pop()
+            ended = self._fields.pop()
+            if ended.begun is not None and ended.begun[0] is line:
+                self._links.end(line, ended.begun[1], field_reference(ended.code))
 
     def _anchored(self, element: Element, anchored: Anchored) -> None:
         """Note the text boxes, charts, diagrams and pictures below an element, the outermost of each."""

@@ -87,6 +87,11 @@ class PartReaders:
         """End all of them."""
         await self._pool.__aexit__(exc_type, exc, traceback)
 
+    @property
+    def choices(self) -> str:
+        """What else is read of a document than usually: a part of the key of what was read."""
+        return self._pool.limits.choices
+
     def working_folder(self) -> AbstractAsyncContextManager[Path]:
         """Lend an empty folder."""
         return self._pool.working_folder()

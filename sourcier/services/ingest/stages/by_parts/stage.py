@@ -147,7 +147,7 @@ class PartsStage:
             artefact = await self._readers.assemble(
                 path, folder, filename=received.filename, content_type=received.content_type
             )
-        key = artefact_key(received)
+        key = artefact_key(received, choices=self._readers.choices)
         await self._objects.put(key, artefact)
         await publish_parsed(
             self._jetstream, self._progress, received, key=key, artefact=artefact,

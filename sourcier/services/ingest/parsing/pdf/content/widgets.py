@@ -9,6 +9,8 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from sourcier.services.chassis.cleaning import clean_line
+from sourcier.services.ingest.parsing.office.lines import comment_text
 from sourcier.services.ingest.parsing.pdf.content.elements import Box, Page, Rule, Word
 from sourcier.services.ingest.parsing.pdf.content.frame import Frame
 
@@ -20,6 +22,8 @@ _PASSWORD_FLAG = 1 << 13
 _PUSH_BUTTON = pdfium.FPDF_FORMFIELD_PUSHBUTTON
 _TICKED_KINDS = (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
 _WRITTEN_KINDS = (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_CHOICE_KINDS = (pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX)
+_OPTIONS_MAX = 10_000
 _UNSEEN_FLAGS = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 _REMARKED = (
     pdfium.FPDF_ANNOT_TEXT,
@@ -58,7 +62,9 @@ def add_annotations(page: pypdfium2.PdfPage, form: Any, frame: Frame, found: Pag
         elif kind in _REMARKED:
             if kind == pdfium.FPDF_ANNOT_STRIKEOUT:
                 found.struck.extend(_struck(annotation, frame))
-            remarks.append((box.top, _string(annotation, b"Contents")))
+            text = _string(annotation, b"Contents").strip()
+            author = clean_line(_string(annotation, b"T"))
+            remarks.append((box.top, comment_text(author, text) if author and text else text))
     found.remarks.extend(text.strip() for _, text in sorted(remarks) if text.strip())
 
 
@@ -79,8 +85,22 @@ def _widget_words(form: Any, annotation: Any, box: Box) -> list[Word]:
         return _placed(TICKED if pdfium.FPDFAnnot_IsChecked(form, annotation) else EMPTY, box)
     if kind not in _WRITTEN_KINDS or pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FLAG:
         return []
-    value = _read(lambda buffer, size: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size))
+    chosen = _chosen(form, annotation) if kind in _CHOICE_KINDS else ""
+    value = chosen or _read(lambda buffer, size: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size))
     return _placed(value, box)
+
+
+def _chosen(form: Any, annotation: Any) -> str:
+    """Return the labels of the options that are chosen: what is stored may be a key that the page does not show."""
+    labels = []
+    for index in range(min(pdfium.FPDFAnnot_GetOptionCount(form, annotation), _OPTIONS_MAX)):
+        if pdfium.FPDFAnnot_IsOptionSelected(form, annotation, index):
+            labels.append(_option_label(form, annotation, index))
+    return ", ".join(filter(None, labels))
+
+
+def _option_label(form: Any, annotation: Any, index: int) -> str:
+    return _read(lambda buffer, size: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, index, buffer, size))
 
 
 def _placed(text: str, box: Box) -> list[Word]:

@@ -7,6 +7,8 @@ import re
 from urllib.parse import unquote, unquote_to_bytes, urljoin, urlsplit
 
 ADDRESS_CHARACTERS_MAX = 300
+LINKS_SHOWN_MAX = 4
+"""Of a paragraph, an item or a cell: a text with more links is a directory, and their addresses would bury it."""
 _PHONE_SCHEMES = ("tel:", "sms:", "callto:", "whatsapp:")
 _FILES = re.compile(r"\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf|csv|zip|ics|vcf)\Z", re.I)
 _NOT_SIGNIFICANT = re.compile(r"\A(?:https?:)?//(?:www\.)?|[\s/]+")
