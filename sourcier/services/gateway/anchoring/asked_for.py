@@ -72,9 +72,9 @@ class AskedFor:
                 continue
             if "\n" in self._text[end : clause.start]:
                 before = ()
-            # « Le prestataire … . Il sera payé en quatre fois »: what the sentence before speaks of is taken over.
-            found.append((clause.tokens, forms_of((*clause.tokens, *clause.subject, *before))))
-            before, end = clause.tokens, clause.end
+            # « Le prestataire … . Il sera payé en quatre fois »: what its paragraph speaks of before is taken over.
+            before, end = (*before, *clause.tokens), clause.end
+            found.append((clause.tokens, forms_of((*before, *clause.subject))))
         for table in tables_in(self._text):
             names = tokens_of(f"{table.caption} {' '.join(table.header)}")
             for row in table.rows:
