@@ -2,19 +2,22 @@
 
 A small model answers « Tous les combien passe le technicien ? » with the one duration that it reads, the contract's.
 The wording agrees, for the value stands there; but its clause shares no word with the question. Such a value is not
-shown as the answer, and the closest clause is quoted: who asks in other words than the document sees it there.
+shown as the answer, nor a person who is named where nothing is said of what "who" asks for. The closest part of the
+passages is quoted: who asks in other words than the document sees it there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from sourcier.services.gateway.anchoring.persons import asks_who
 from sourcier.services.gateway.clauses.cutting import clauses_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
 from sourcier.services.gateway.figures.rows import gives, is_foreign, tells_of, unit_behind, values_of
 from sourcier.services.gateway.figures.tables import tables_in
 from sourcier.services.gateway.figures.words import forms_of, told
+from sourcier.services.index.language import names
 
 
 class AskedFor:
@@ -34,18 +37,26 @@ class AskedFor:
         """
         if not self._asked or is_foreign(self._question, self._text) or is_foreign(sentence, self._text):
             return False
-        tokens = tokens_of(sentence)
         found = False
-        for place, length in values_of(tokens):
-            value = tokens[place : place + length]
+        for value, unit in self._given(sentence):
             if gives(tokens_of(self._question), value, ""):
                 continue
-            unit = unit_behind(tokens, place + length)
             giving = [words for held, words in self._places if gives(held, value, unit)]
-            if any(not self._asked_forms.isdisjoint(words) or self._tells(words) for words in giving):
+            if any(self._tells(words) for words in giving):
                 return False
             found = found or bool(giving)
         return found
+
+    def _given(self, sentence: str) -> Iterator[tuple[Sequence[Token], str]]:
+        """Give what a sentence answers with: whom it names to "who", else its values with their units."""
+        if asks_who(self._question):
+            for name in names.names(sentence):
+                if words := [token for token in tokens_of(name) if token.tells]:
+                    yield words, ""
+            return
+        tokens = tokens_of(sentence)
+        for place, length in values_of(tokens):
+            yield tokens[place : place + length], unit_behind(tokens, place + length)
 
     def _tells(self, words: frozenset[str]) -> bool:
         return any(told(token, words) for token in self._asked)
@@ -56,10 +67,6 @@ class AskedFor:
         words = [token for token in tokens_of(self._question) if tells_of(token)]
         above = forms_of(tokens_of(self._context))
         return words if any(not told(token, above) for token in words) else []
-
-    @cached_property
-    def _asked_forms(self) -> frozenset[str]:
-        return forms_of(self._asked)
 
     @cached_property
     def _places(self) -> list[tuple[Sequence[Token], frozenset[str]]]:

@@ -104,6 +104,12 @@ class Writer:
         self.outcome = Outcome.ANSWERED
         self.generation: Generation | None = None
 
+    async def is_decided(self) -> bool:
+        """Return whether a clause answers a yes/no question: it holds all that is asked, which is surer than signs."""
+        with self._stopwatch.measure("clauses"):
+            await asyncio.to_thread(self._clauses.rule)
+        return self._clauses.ruling is not None and self._clauses.ruling.decision.says
+
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
         with self._stopwatch.measure("clauses"):

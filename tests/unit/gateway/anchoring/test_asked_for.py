@@ -20,6 +20,8 @@ TABLE = (
 @pytest.mark.parametrize(("question", "sentence", "text", "title"), [
     ("Tous les combien passe le technicien ?", "Le technicien passe tous les trois ans.", TEXT, TITLE),
     ("ils mettent combien de temps à venir si qqn est coincé", "Une durée de trois ans.", TEXT, TITLE),
+    ("Qui est le maire ?", "Le maire est M. Delmas.", "Secrétaire de séance : M. Delmas.\n\nLe maire ouvre la séance.",
+     "Procès-verbal"),
     ("Quel est le prix d'inscription à la crèche ?", "Le prix d'inscription est de 0,62 euro.", TABLE, "Crèche"),
 ])
 def test_a_value_of_something_else_is_told(question: str, sentence: str, text: str, title: str) -> None:
@@ -29,6 +31,9 @@ def test_a_value_of_something_else_is_told(question: str, sentence: str, text: s
 @pytest.mark.parametrize(("question", "sentence", "text", "title"), [
     ("Quelle est la durée du contrat ?", "Le contrat dure trois ans.", TEXT, TITLE),
     ("À quel rythme le prestataire passe-t-il ?", "Toutes les six semaines.", TEXT, TITLE),
+    ("Qui a remporté le marché de l'école ?", "L'entreprise Batirol a remporté le marché.",
+     "Le maire signe le marché de l'école avec l'entreprise Batirol.", "Procès-verbal"),
+    ("Qui entretient l'ascenseur ?", "Verticalis.", "Contrat signé avec la société Verticalis.", TITLE),
     # Its subject stands in the sentence before.
     ("Quel délai a le prestataire ?", "Une heure.", TEXT.replace("l'heure", "une heure"), TITLE),
     # All that is asked stands in the title.
