@@ -14,6 +14,7 @@ from eval.answers import figures, in_parts, office
 from eval.answers.abridging import measure_readings
 from eval.answers.analyses import measure_analyses
 from eval.answers.answers import PARTS, AnswerRun, measure_answers
+from eval.answers.asked import asked_of_services
 from eval.answers.extracts import measure_extracts
 from eval.answers.faq_closeness import measure_closeness
 from eval.answers.tool_calls import measure_tool_calls
@@ -67,6 +68,7 @@ def system_options(command: Any) -> Any:
     return command
 
 
+main.add_command(asked_of_services)
 main.add_command(yes_no)
 main.add_command(in_force)
 main.add_command(variants)
@@ -114,13 +116,13 @@ def answered_in_parts(half: str | None, shown_errors: bool) -> None:
 @main.command("office")
 @click.option("--half", type=click.Choice(["tuned", "held"]), help="Only one half of the documents.")
 @click.option("--set", "name", type=click.Choice(list(office.SETS)), default="office", show_default=True,
-              help="`misread` has a true sentence to each question, too.")
+              help="`misread` has a true sentence to each question, too; `asked` is asked without a model here.")
 @click.option("--errors", "shown_errors", is_flag=True, help="Show each question that is not right.")
 def answered_in_office(half: str | None, name: str, shown_errors: bool) -> None:
     """Measure an office's questions, without a model and with one that misreads; needs no model and no service."""
     models = {"": "Without a model", "says": "With a model that misreads", "true": "With a model that reads right"}
     for says, heading in models.items():
-        if says == "true" and name == "office":
+        if (says and name == "asked") or (says == "true" and name == "office"):
             continue
         answers = office.shown(half=half or "", says=says, of=name)
         click.echo(f"{heading}\n\n{office.table(answers)}\n")

@@ -34,8 +34,9 @@ from sourcier.services.gateway.retrieval.query import Mode, Query
 from sourcier.services.index.search.filters import Filters
 
 _DATA = Path(__file__).parents[1] / "data"
-SETS: Mapping[str, Path] = {"office": _DATA / "office.jsonl", "misread": _DATA / "misread.jsonl"}
-"""The first set, and one of other documents whose questions have a true sentence each, too."""
+SETS: Mapping[str, Path] = {name: _DATA / f"{name}.jsonl" for name in ("office", "misread", "asked")}
+"""The first set, one of other documents whose questions have a true sentence each, too, and one of questions as people
+type them, for which no model is made up: `asked` asks the real one."""
 PASSAGES = 5
 _OPTIONS = replace(
     OPTIONS, support=Thresholds(score=0.39, vectors=0.29, share=0.4), extract_answers=True,

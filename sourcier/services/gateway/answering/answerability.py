@@ -32,6 +32,8 @@ TAIL = slice(10, 20)
 """Places of the candidates, by cosine, that are close to the question only as much as anything of the collection is."""
 LEAD_ALONE = 0.05
 """Of a passage without others to be measured over: a middling lead, for being alone says nothing."""
+LEXICAL_LEAD_ALONE = 0.4
+"""The same, of a lead in full text."""
 BACKGROUND_MOST = 5
 """Texts of the background that are most like the question: what a score has to stand out from."""
 MANY = 1000
@@ -170,7 +172,7 @@ def signs_of(
         standing=_standing(scores[0], background) if scores else None,
         similarity=similarities[0] if similarities else 0.0,
         similarity_lead=_lead(similarities, similarities[TAIL]),
-        lexical_lead=1 - sum(others) / len(others) / lexical[0] if others and lexical[0] > 0 else 0.0,
+        lexical_lead=_share_of_lead(lexical[0], others) if lexical else 0.0,
         window=max((_share(terms, window) for window in read[0].windows), default=0.0) if read else 0.0,
         figures=_figures(question, read),
         names=_names(question, read),
@@ -202,6 +204,13 @@ class _Read:
 def _lead(values: Sequence[float], others: Sequence[float]) -> float:
     """Return how far the first value is above the mean of others."""
     return values[0] - fmean(others) if values and others else LEAD_ALONE
+
+
+def _share_of_lead(best: float, others: Sequence[float]) -> float:
+    """Return how far the best score is above the mean of others, as a share of it; none where no word was found."""
+    if best <= 0:
+        return 0.0
+    return 1 - fmean(others) / best if others else LEXICAL_LEAD_ALONE
 
 
 def _standing(score: float, background: Sequence[float]) -> float:

@@ -169,10 +169,20 @@ class Answerer:
                 yield degradation
         refusal = options.refusal_text or messages.refusal
         refused = refuse(ranked, options, text=refusal, likely=likely)
-        if refused is not None and not (passages and self._leaves_to_judge(options, likely)):
+        # Where passages disagree, what one of them says is not shown as the answer.
+        writing = replace(options, extract_answers=options.extract_answers and not in_time.conflicts)
+        writer = None if not passages else Writer(
+            self._peers, self._marking, query, writing, messages, refusal, embedding, passages, stopwatch, deadline,
+            self._opinions, likely=likely, disputed=in_time.disputed, extracts=self._extracts,
+            aside=[entry.passage for entry in in_time.found.passages[len(passages) :]],
+        )
+        if refused is not None and (writer is None or not (
+            self._leaves_to_judge(options, likely) or await writer.is_decided()
+        )):
             yield refused
             yield Finished(Outcome.REFUSED, stopwatch.durations, Usage(), "")
             return
+        assert writer is not None
         for conflict in in_time.conflicts:
             yield conflict
         if calculated.events:
@@ -180,13 +190,6 @@ class Answerer:
                 yield event
             yield Finished(Outcome.QUOTED, stopwatch.durations, Usage(), "")
             return
-        # Where passages disagree, what one of them says is not shown as the answer.
-        options = replace(options, extract_answers=options.extract_answers and not in_time.conflicts)
-        writer = Writer(
-            self._peers, self._marking, query, options, messages, refusal, embedding, passages, stopwatch, deadline,
-            self._opinions, likely=likely, disputed=in_time.disputed, extracts=self._extracts,
-            aside=[entry.passage for entry in in_time.found.passages[len(passages) :]],
-        )
         async with aclosing(writer.write(answer_id)) as written:
             async for event in written:
                 yield located(event, writer.joined)

@@ -15,11 +15,12 @@ from sourcier.services.gateway.answering import yes_no
 from sourcier.services.gateway.answering.extracting import extract_of, with_answer
 from sourcier.services.gateway.answering.invented_turns import TurnCutter
 from sourcier.services.gateway.answering.options import AnswerOptions
-from sourcier.services.gateway.answering.quoting import quote
+from sourcier.services.gateway.answering.quoting import QUOTED_CHARACTERS_MAX, quote, quoted_again
 from sourcier.services.gateway.chat import Prompt
 from sourcier.services.gateway.events import (
     Degradation,
     Event,
+    Extract,
     Outcome,
     Quoted,
     RankedPassage,
@@ -29,7 +30,7 @@ from sourcier.services.gateway.events import (
 from sourcier.services.gateway.evidence.citing import Citer
 from sourcier.services.gateway.evidence.clause_check import ClauseCheck
 from sourcier.services.gateway.evidence.judge import log_odds
-from sourcier.services.gateway.evidence.reading.abridging import abridged
+from sourcier.services.gateway.evidence.reading.abridging import abridged, closest_part
 from sourcier.services.gateway.evidence.second_opinion import Opinions
 from sourcier.services.gateway.evidence.source_terms import informing
 from sourcier.services.gateway.evidence.support import SupportScorer
@@ -98,8 +99,16 @@ class Writer:
         self._closeness = -1.0 if best is None else best
         self._stopwatch = stopwatch
         self._deadline = deadline
+        self._extract: Extract | None = None
+        """Shown before the language model wrote."""
         self.outcome = Outcome.ANSWERED
         self.generation: Generation | None = None
+
+    async def is_decided(self) -> bool:
+        """Return whether a clause answers a yes/no question: it holds all that is asked, which is surer than signs."""
+        with self._stopwatch.measure("clauses"):
+            await asyncio.to_thread(self._clauses.rule)
+        return self._clauses.ruling is not None and self._clauses.ruling.decision.says
 
     async def write(self, answer_id: str) -> AsyncGenerator[Event, None]:
         """Yield the answer's words and citations, a refusal, or the best extract."""
@@ -117,6 +126,7 @@ class Writer:
                     extract_of, self._query.question, self._passages, self._clauses,
                     today=self._options.today, may_answer=self._options.extract_answers,
                 )
+            self._extract = extract
             for shown in () if extract is None else with_answer(extract):
                 yield shown
             if extract is not None and extract.is_answer:
@@ -159,12 +169,14 @@ class Writer:
         if by_clause:
             self.outcome = Outcome.QUOTED
             yield from by_clause
+        elif self.outcome is Outcome.REFUSED and self._extract is not None:
+            # What is shown already as the closest sentence is not taken back by « je ne trouve pas ».
+            yield self._overruled()
+            self.outcome = Outcome.QUOTED
+            yield quoted_again(self._extract, self._messages)
         elif self.outcome is Outcome.REFUSED and self._closeness >= self._options.quote_threshold:
             # Small models refuse too much: a passage this close is worth showing, and who reads it can judge.
-            reason = "the language model found no answer, although a passage is close to the question; it is quoted"
-            telemetry.degradations_total.labels("generate", "MODEL_REFUSED").inc()
-            logger.info(reason)
-            yield Degradation("generate", reason)
+            yield self._overruled()
             self.outcome = Outcome.QUOTED
             yield self._quote()
         elif self.outcome is Outcome.REFUSED:
@@ -251,8 +263,30 @@ class Writer:
         async for event in self._citer.finish():
             yield event
 
+    def _overruled(self) -> Degradation:
+        """Return that the language model refused, and what is shown all the same."""
+        reason = "the language model found no answer, although a passage is close to the question; it is quoted"
+        telemetry.degradations_total.labels("generate", "MODEL_REFUSED").inc()
+        logger.info(reason)
+        return Degradation("generate", reason)
+
     def _quote(self) -> Quoted:
         """Return the passage that comes closest to what the model said, or to the question."""
         near = [each.closest for each in self._citer.withheld if each.finding is Finding.FIGURE_ABSENT]
-        marker = near[0].marker if near else 1
-        return quote(self._passages[marker - 1], self._query.question, self._messages, marker=marker)
+        word = [each.closest for each in self._citer.withheld if each.finding is Finding.UNDECIDED]
+        if word and word[0].passage_span[1]:
+            # Its yes or no is not borne out, but its words are the passage's.
+            marker = word[0].marker
+            return quote(
+                self._passages[marker - 1], self._query.question, self._messages, marker=marker,
+                closest=word[0].passage_span[0],
+            )
+        among = range(near[0].marker - 1, near[0].marker) if near else range(len(self._informed))
+        number, start = closest_part(
+            [self._informed[place] for place in among], self._query.question, self._embedding,
+            characters_max=QUOTED_CHARACTERS_MAX,
+        )
+        marker = among[number] + 1
+        return quote(
+            self._passages[marker - 1], self._query.question, self._messages, marker=marker, closest=start
+        )

@@ -69,10 +69,11 @@ def quoted(
 ) -> list[Quoted | Citation]:
     """Return the clauses that come closest to a yes/no question, quoted; empty where none does.
 
-    Where the model `refused` to answer, only a clause that decides the question speaks against it.
+    Where the model `refused` to answer, only a clause speaks against it that has all words of the question, or that
+    decides it.
     """
     ruled = clauses.ruling
-    if ruled is None or (refused and not ruled.decision.says):
+    if ruled is None or (refused and ruled.decision is Decision.UNTOLD):
         return []
     yes_no_total.labels(ruled.decision.value).inc()
     first, *others = ruled.places

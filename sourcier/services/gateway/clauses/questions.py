@@ -9,29 +9,43 @@ from datetime import date
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.frame import Frame, frame_of
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.clauses.typed import written_out
 
 QUESTION_CHARACTERS_MAX = 400
 
-_APOSTROPHES = re.compile("[\u2018\u2019\u02bc]")
 _SENTENCES = re.compile(r"(?<=[.!?…])\s")
 _ASKS = re.compile(r"\best-ce\s(?:que\b|qu')", re.IGNORECASE)
 _INVERTED = re.compile(r"\b(\w++)-(?:t-)?(?:ils?|elles?|on|je|tu|nous|vous|ce)\b")
 _ENGLISH = re.compile(
-    r"(?:is|are|was|were|does|do|did|can|could|may|must|should|has|have|had|will|would|shall)\s(?!not\b|you\b)"
+    r"^(?:am|is|are|was|were|does|do|did|can|could|may|must|should|has|have|had|will|would|shall)\s(?!not\b|you\b)|"
+    r"[,;]\s(?:(?:so|but|and)\s)?(?:am|is|are|does|do|did|can|could|may|must|should|has|would|shall|will)"
+    r"\s(?:i|we|he|she|it|they|the|my|our|his|her|their|there|a|an)\b"
 )
 _REQUEST = re.compile(
     r"\b(?:pouvez|peux|pourriez|pourrais|sauriez|savez|sais|voulez|avez|dites|connaissez|auriez)-(?:vous|tu)\b"
 )
 _OPEN = re.compile(
     r"\b(?:quels?|quelles?|combien|comment|pourquoi|où|lequel|laquelle|lesquels|lesquelles|quoi|qui est-ce|"
-    r"qu'est-ce|what|which|who|whom|whose|when|where|why|how)\b"
+    r"qu'est-ce|what|which|who|whom|whose|when|where|why|how)\b|¿|"
+    r"\b(?:à|a|de|par|pour|avec|chez|sur|auprès\sde|en|contre)\s(?:qui|quand)\b|\b(?:depuis|dès|jusqu'à|jusqu'a)\squand\b|"
+    r"\bque\s(?:faire|dire|doit|doivent|faut|peut|se)\b"
 )
 _RELATIVE = re.compile(r"(?<=\w )(?:when|where|who|which|whose)\b")
 _OPENS_OPEN = re.compile(
-    r"\W*(?:et\s|and\s|alors,?\s)?(?:qui|que|qu'|quand|à qui|de qui|pour qui|à quoi|depuis quand)(?:\s|\b)"
+    r"\W*ou\s(?:est|sont|se|a|va)\b|"
+    r"\W*(?:et\s|and\s|alors,?\s)?(?:qui|que|qu'|quand|à qui|de qui|pour qui|à quoi|depuis quand)"
+    r"(?:\s|\b)"
 )
-_STATES = re.compile(r"(?:les?|la|l'|un|une|des|mon|ma|mes|on|il|elle|ils|elles|notre|nos)\b")
-_VERB = re.compile(r"\b(?:est|sont|a|ont|peut|peuvent|doit|doivent|sera|seront|faut)\b")
+_STATES = re.compile(
+    r"\b(?:est|sont|a|ai|as|ont|avons|avez|peut|peux|peuvent|pouvez|doit|dois|doivent|devons|devez|sera|seront|faut|va|"
+    r"vont|fait|font|faites)\b(?!-)"
+)
+_NAMES_A_VALUE = re.compile(
+    r"\W*(?:(?:le|la|les|l'|et)\s*)*(?:prix|tarifs?|montant|coût|cout|délais?|delais?|durée|duree|nombre|nbr?e?|horaires?|"
+    r"heures?|taux|dates?|adresse|tél\w*|tel|numéro|numero|noms?|plafond|seuil|superficie|surface|poids|taille|âge|age)\b"
+)
+"""« Le prix de la chambre quand elle est seule ? » wants the price."""
+_INSIDE_OPEN = re.compile(r"\b(?:quand|qui)\b")
 _OR = re.compile(r"\bou\s(?!non\b|pas\b)|\bor\s(?!not\b)")
 _OR_NOT = re.compile(r"\s(?:ou\s(?:non|pas)|or\snot)\b", re.IGNORECASE)
 
@@ -60,15 +74,16 @@ class Asked:
 
 def asked(question: str, *, today: date) -> Asked | None:
     """Return what a question asks to be true; None for one that wants another answer than yes or no."""
-    typed = _APOSTROPHES.sub("'", question.strip())[:QUESTION_CHARACTERS_MAX]
-    # « Bonjour ! Le télétravail est-il permis ? »: the last sentence is the question.
-    typed = next((each for each in reversed(_SENTENCES.split(typed)) if each.strip(" ?!.")), "")
+    typed = written_out(question[:QUESTION_CHARACTERS_MAX])
+    before, typed = _last_sentence(typed)
+    leaves_open = _OR_NOT.search(typed) is not None
     typed = _OR_NOT.sub("", typed)
     text = typed.casefold()
-    if not _is_yes_no(text):
+    if not (_is_yes_no(text) or (leaves_open and not _wants_another(text))):
         return None
     inverted = _INVERTED.search(text)
-    tokens = tokens_of(_ASKS.sub(" ", typed).rstrip(" ?."))
+    # « I had a local anaesthetic. Can I drive? »: what is said before bounds what is asked.
+    tokens = tokens_of(f"{before} {_ASKS.sub(' ', typed)}".rstrip(" ?."))
     content = tuple(token for token in tokens if token.tells and token.text not in lexicon.POLES)
     verb = "" if inverted is None or inverted.group(1) in _AUXILIARIES else inverted.group(1)
     subject = frozenset[str]()
@@ -82,12 +97,26 @@ _AUXILIARIES = lexicon.words(
 )
 
 
+def _last_sentence(typed: str) -> tuple[str, str]:
+    """Return what is said before the question, and the question: the last sentence that is more than signs."""
+    sentences = [each for each in _SENTENCES.split(typed) if each.strip(" ?!.,;")]
+    return (" ".join(sentences[:-1]), sentences[-1]) if sentences else ("", "")
+
+
 def _is_yes_no(text: str) -> bool:
-    if text.endswith("?") and _ENGLISH.match(text) and not _OPEN.search(_RELATIVE.sub(" ", text)):
+    if text.endswith("?") and _ENGLISH.search(text) and not _OPEN.search(_RELATIVE.sub(" ", text)):
         # "Are fees refunded when a child leaves?"
         return True
-    if not text or _OPEN.search(text) or _OPENS_OPEN.match(text) or _REQUEST.search(text):
+    if not text or _wants_another(text):
         return False
     if _ASKS.search(text) or _INVERTED.search(text):
         return True
-    return bool(text.endswith("?") and (_ENGLISH.match(text) or (_STATES.match(text) and _VERB.search(text))))
+    return (
+        text.endswith("?") and _STATES.search(text) is not None and not _INSIDE_OPEN.search(text)
+        and not _NAMES_A_VALUE.match(text)
+    )
+
+
+def _wants_another(text: str) -> bool:
+    """Return whether a question asks for more than yes or no."""
+    return any((_OPEN.search(text), _OPENS_OPEN.match(text), _REQUEST.search(text)))

@@ -22,7 +22,10 @@ _LETTER = re.compile(r"(?<=[^\W_] )[A-HJ-Z](?![\w'\u2019])")
 _ENGLISH_NOT = re.compile(r"n't\b|(?<=\bcan)not\b")
 _ACCENTED = lexicon.words("à où")
 """Words that are others without their accent."""
-_BEFORE_BEEN = lexicon.words("a ont avait avaient aura auront ayant avoir pas plus jamais n' aurait auraient")
+_BEFORE_BEEN = lexicon.words(
+    "a ont avait avaient aura auront ayant avoir pas plus jamais n' aurait auraient il elle ils elles on"
+)
+"""« A-t-elle été votée ? » has its verb turned round."""
 _FAMILY = {word: f"={number}" for number, family in enumerate(lexicon.FAMILIES) for word in family}
 
 

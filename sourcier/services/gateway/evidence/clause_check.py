@@ -11,6 +11,7 @@ from typing import TypeVar
 from prometheus_client import Counter
 
 from sourcier.services.gateway.anchoring.anchors import Anchors
+from sourcier.services.gateway.anchoring.asked_for import AskedFor
 from sourcier.services.gateway.anchoring.persons import asks_who, names_a_stranger
 from sourcier.services.gateway.clauses.agreement import Clauses, Disagreement, answered
 from sourcier.services.gateway.clauses.gone import Gone
@@ -130,8 +131,18 @@ class ClauseCheck:
         return (
             self._to_its_word(sentence, confirmed=confirmed) or self._to_what_it_says(sentence, numbers)
             or self._to_its_figures(sentence, numbers) or self._to_its_time(sentence)
-            or self._to_whom_it_names(sentence, numbers)
+            or self._to_whom_it_names(sentence, numbers) or self._to_what_is_asked(sentence, numbers)
         )
+
+    def _to_what_is_asked(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
+        """Return what speaks against a sentence whose values no passage gives of anything that is asked."""
+        if self.asks_yes_or_no or not all(self._asked_for[number - 1].is_of_another(sentence) for number in numbers):
+            return None
+        return self._objection(Finding.OFF_TOPIC, "another subject", "", None)
+
+    @cached_property
+    def _asked_for(self) -> list[AskedFor]:
+        return [AskedFor(passage.text, passage.above, self._question) for passage in self._passages]
 
     def _to_whom_it_names(self, sentence: str, numbers: Sequence[int]) -> Objection | None:
         """Return what speaks against an answer to "who" that names nobody whom its passages name."""
@@ -165,8 +176,9 @@ class ClauseCheck:
         return Gone(self._aside, self._passages)
 
     def _to_its_word(self, sentence: str, *, confirmed: bool) -> Objection | None:
+        # A yes to what was not read as such a question is decided by nobody either.
         yes = answered(sentence).yes
-        if yes is None or not self.asks_yes_or_no:
+        if yes is None:
             return None
         ruled = self.ruling
         if ruled is not None and ruled.decision.says:
@@ -210,7 +222,7 @@ class ClauseCheck:
         if passage.language and passage.language != self._language:
             # Words of two languages have too little in common to tell anything by what they lack.
             return None
-        row = self._rows[number - 1].contradiction(sentence)
+        row = self._rows[number - 1].contradiction(sentence, self._question)
         if row is not None:
             # A row that the sentence does not name is no answer either.
             return _Mistaken(Mismatch.SUBJECT, Place(number, row.start, row.end, row.head) if row.is_named else None)

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from sourcier.services.gateway.clauses import lexicon
 from sourcier.services.gateway.clauses.tokens import Token, tokens_of
+from sourcier.services.gateway.figures.ranges import column_forms, range_of, rows_in_range
 from sourcier.services.gateway.figures.rates import is_per_head, names_a_group
 from sourcier.services.gateway.figures.readings import MONEY_WORDS, NEUTRAL, TIME_WORDS
 from sourcier.services.gateway.figures.tables import Row, Table, tables_in
@@ -72,16 +73,33 @@ class Rows:
         self._text = text
         self._context = context
 
-    def contradiction(self, sentence: str) -> OtherRow | None:
-        """Return the row that is named where a sentence's value stands in none that is; None where nothing is wrong."""
+    def contradiction(self, sentence: str, question: str = "") -> OtherRow | None:
+        """Return the row that is named where a sentence's value stands in none that is; None where nothing is wrong.
+
+        The question names a row by a number in the range that the row stands for.
+        """
         if not self.tables or is_foreign(sentence, self._text):
             return None
-        tokens = tokens_of(sentence)
+        tokens, asked = tokens_of(sentence), tokens_of(question)
         for table in self.tables:
+            ranged = table.rows_ranged(asked)
             for place, length in values_of(tokens):
-                if (found := self._of_value(table, tokens, place, length)) is not None:
+                found = self._of_value(table, tokens, place, length) or (
+                    self._out_of_range(table, ranged, tokens, place, length, asked) if ranged else None
+                )
+                if found is not None:
                     return found
         return None
+
+    def _out_of_range(
+        self, table: _Read, ranged: set[int], tokens: Sequence[Token], place: int, length: int, asked: Sequence[Token]
+    ) -> OtherRow | None:
+        """Return the row whose range is asked about, where a value of the table stands in another row or column."""
+        cells = table.cells_with(tokens[place : place + length], unit_behind(tokens, place + length))
+        words = [token for token in (*asked, *tokens) if token.tells]
+        columns = table.columns_named(asked, words)
+        right = [(row, column) for row, column in cells if row in ranged and (not columns or column in columns)]
+        return table.at(min(ranged)) if cells and not right else None
 
     @cached_property
     def tables(self) -> list[_Read]:
@@ -98,8 +116,7 @@ class Rows:
     ) -> OtherRow | None:
         value = tokens[place : place + length]
         unit = unit_behind(tokens, place + length)
-        cells = [(row, column) for row in range(len(table.rows)) for column in range(1, table.width)
-                 if table.holds(row, column, value, unit)]
+        cells = table.cells_with(value, unit)
         if not cells:
             return None
         words = [token for at, token in enumerate(tokens)
@@ -155,6 +172,19 @@ class _Read:
         """Return whether a cell holds a value."""
         cells = self._cells[row]
         return column < len(cells) and len(cells[column]) <= CELL_TOKENS_MAX and gives(cells[column], value, unit)
+
+    def cells_with(self, value: Sequence[Token], unit: str) -> list[tuple[int, int]]:
+        """Return where a value stands: row and column."""
+        return [(row, column) for row in range(len(self.rows)) for column in range(1, self.width)
+                if self.holds(row, column, value, unit)]
+
+    def rows_ranged(self, tokens: Sequence[Token]) -> set[int]:
+        """Return the rows that stand for a range that holds a number of a text."""
+        names = [tokens_of(name) for name in self._table.header]
+        return rows_in_range(
+            [range_of(tokens_of(row.cells[0].text)) if row.cells else None for row in self.rows], tokens,
+            named=forms_of(names[0]) if names else frozenset(), columns=column_forms(names),
+        )
 
     def rows_named(self, words: Sequence[Token]) -> set[int]:
         """Return the rows of which most words are named; none where no word tells rows apart."""

@@ -29,6 +29,9 @@ from sourcier.services.index.slips.reading import NOTHING_TYPED, Typing
 
 QUESTION_CHARACTERS_MAX = 20_000
 """Read of a question for its words; the rarest count, so a longer one loses nothing that matters."""
+WEIGHED_IN_MIN = 32
+"""Passages that words are weighed in at least, those that are not there holding none of them. In a collection of one
+passage each word that it holds would tell next to nothing, and each that it lacks nearly everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +144,8 @@ def weigh(
     words: Sequence[frozenset[str]], *, passages: int, frequencies: Mapping[str, int]
 ) -> tuple[Term, ...]:
     """Return words with their weights in a collection of so many passages, given how many of them hold each stem."""
+    among = max(passages, WEIGHED_IN_MIN)
     return tuple(
-        Term(word, inverse_document_frequency(max(frequencies.get(stem, 0) for stem in word), passages=passages))
+        Term(word, inverse_document_frequency(max(frequencies.get(stem, 0) for stem in word), passages=among))
         for word in words
     )

@@ -11,6 +11,7 @@ from sourcier.services.gateway.answering.answerability import (
     COMPARABLE_MIN,
     FOREIGN,
     FOREIGN_UNRANKED,
+    LEXICAL_LEAD_ALONE,
     UNRANKED,
     Judgement,
     Model,
@@ -197,3 +198,20 @@ def test_nothing_found_or_a_question_without_words_gives_signs_all_the_same() ->
     assert all(sign is None or 0 <= sign <= 1 for sign in astuple(replace(found, standing=None)))
     empty = signs_of("Et ?", [], (), (), given=5, passages=PASSAGES)
     assert 0 < answerability(empty) < 1
+
+
+def test_the_one_passage_of_a_collection_is_judged_by_the_words_that_it_holds() -> None:
+    """Each word that it holds is in all passages: that tells as much as anywhere else."""
+    words = question_words("Combien de jours de télétravail ?")
+    held = dict.fromkeys(frozenset().union(*words), 1)
+    [telework, *_] = weigh(words, passages=1, frequencies=held)
+    [absent, *_] = weigh(words, passages=1, frequencies={})
+    assert telework.weight > absent.weight / 2
+
+
+def test_a_passage_without_others_leads_them_no_less_than_a_middling_one_in_full_text() -> None:
+    alone = [replace(entry, found=replace(entry.found, lexical_score=3.0)) for entry in ranked(TELEWORK)]
+    found = signs_of(QUESTION, alone, terms_of(QUESTION), BACKGROUND, given=5, passages=1)
+    assert found.lexical_lead == LEXICAL_LEAD_ALONE
+    unfound = [replace(entry, found=replace(entry.found, lexical_score=0.0)) for entry in alone]
+    assert signs_of(QUESTION, unfound, terms_of(QUESTION), BACKGROUND, given=5, passages=1).lexical_lead == 0.0

@@ -19,6 +19,7 @@ from sourcier.services.gateway.events import (
     Citation,
     Degradation,
     Event,
+    Extract,
     Finished,
     Outcome,
     Quoted,
@@ -143,6 +144,10 @@ async def test_nothing_close_is_refused_without_the_model() -> None:
     assert peers.prompts == []
 
 
+TO_COME = "La charte du télétravail sera présentée aux équipes."
+"""Speaks of what is asked, and answers nothing."""
+
+
 @pytest.mark.parametrize(("passages", "reason"), [
     ((), "NOTHING_FOUND"),
     ((RankedPassage(result(1), 0.3),), None),
@@ -207,7 +212,7 @@ async def test_without_re_ranking_the_searchs_order_stands_without_a_word() -> N
 ])
 async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: tuple[str, ...]) -> None:
     peers = FakePeers(deltas=deltas)
-    events = await answer(peers=peers)
+    events = await answer(peers=peers, retriever=FakeRetriever(results=[result(1, text=TO_COME)]))
     assert text(events) == ""
     refused = [event for event in events if isinstance(event, Refused)]
     assert refused == [Refused(FRENCH.refusal, "MODEL_REFUSED", 0.6)]
@@ -223,12 +228,25 @@ async def test_a_model_that_refuses_is_stopped_and_nothing_of_it_shown(deltas: t
 async def test_a_model_that_refuses_in_the_configured_words_is_stopped_too(deltas: tuple[str, ...]) -> None:
     configured = "Voyez avec le service du personnel."
     peers = FakePeers(deltas=deltas)
-    events = await answer(peers=peers, refusal_text=configured)
+    events = await answer(
+        peers=peers, retriever=FakeRetriever(results=[result(1, text=TO_COME)]), refusal_text=configured
+    )
     assert configured in peers.prompts[0].system
     assert text(events) == ""
     assert [event for event in events if isinstance(event, Refused)] == [Refused(configured, "MODEL_REFUSED", 0.6)]
     assert finished(events).outcome is Outcome.REFUSED
     assert peers.closed.is_set()
+
+
+async def test_a_sentence_that_was_shown_is_quoted_where_the_model_refuses() -> None:
+    events = await answer(peers=FakePeers(deltas=("Je ne trouve pas cette information dans le corpus.",)))
+    [shown] = [event for event in events if isinstance(event, Extract)]
+    assert not shown.is_answer
+    [quoted] = [event for event in events if isinstance(event, Quoted)]
+    assert shown.text in quoted.text
+    assert quoted.citation == shown.citation
+    assert finished(events).outcome is Outcome.QUOTED
+    assert not any(isinstance(event, Refused) for event in events)
 
 
 async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_so() -> None:
@@ -241,7 +259,9 @@ async def test_a_refusal_of_the_model_before_a_close_passage_quotes_it_and_says_
 
 async def test_a_cross_encoders_score_does_not_tell_that_a_passage_is_close_enough_to_be_quoted() -> None:
     peers = FakePeers(deltas=("Je ne trouve pas cette information dans le corpus.",))
-    retriever = FakeRetriever(scores={"chunk-1": 7.0}, by_late_interaction=False)
+    retriever = FakeRetriever(
+        results=[result(1, text=TO_COME)], scores={"chunk-1": 7.0}, by_late_interaction=False
+    )
     events = await answer(peers=peers, retriever=retriever, quote_threshold=0.5)
     assert [event.reason for event in events if isinstance(event, Refused)] == ["MODEL_REFUSED"]
     assert finished(events).outcome is Outcome.REFUSED
@@ -356,7 +376,7 @@ async def test_a_reader_that_is_cancelled_ends_the_generation() -> None:
 async def test_answers_at_the_same_time_share_nothing() -> None:
     events = await asyncio.gather(*(
         answer(peers=FakePeers(deltas=(f"Réponse numéro {n} ici [1].",)),
-               retriever=FakeRetriever(results=[result(1, text=f"La réponse numéro {n} est ici.")]))
+               retriever=FakeRetriever(results=[result(1, text=f"La réponse numéro {n} sur le télétravail est ici.")]))
         for n in range(10)
     ))
     assert [text(one) for one in events] == [f"Réponse numéro {n} ici [1]." for n in range(10)]

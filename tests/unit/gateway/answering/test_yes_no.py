@@ -190,3 +190,14 @@ async def test_a_model_that_refuses_what_a_clause_leaves_open_has_refused() -> N
     events, _ = await ask("La cantine sert-elle le jeudi ?", refusal, CANTEEN)
     assert finished(events).outcome is Outcome.REFUSED
     assert not any(isinstance(event, Token | Quoted) for event in events)
+
+
+async def test_a_clause_that_has_all_that_is_asked_answers_what_the_signs_would_refuse() -> None:
+    retriever = FakeRetriever(
+        results=[SearchResult(passage=passage(1, CANTEEN[1]), score=0.01, similarity=0.1)], scores={"chunk-1": -0.9}
+    )
+    for question, outcome in (
+        ("La cantine sert-elle le mercredi ?", Outcome.ANSWERED), ("La piscine est-elle chauffée ?", Outcome.REFUSED),
+    ):
+        events = await answer(asked=query(question), retriever=retriever)
+        assert finished(events).outcome is outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sourcier.services.gateway.evidence.reading.abridging import LEFT_OUT, OVERHEAD_CHARACTERS, abridged
+from sourcier.services.gateway.evidence.reading.abridging import LEFT_OUT, OVERHEAD_CHARACTERS, abridged, closest_part
 from sourcier.services.gateway.peers.embedding import QueryEmbedding
 from sourcier.services.index.search.passages import FAQ_KIND, Passage
 from tests.unit.gateway.fix_gateway_domain import EMBEDDING, passage
@@ -80,3 +80,19 @@ def test_a_question_without_words_reads_what_the_search_found_first(question: st
     first, second = read(passage(1, FILLER * 20), passage(2, FILLER * 20), question=question, most=400)
     assert first.startswith("Le courrier")
     assert len(first) + len(second) <= 400
+
+
+def test_what_is_quoted_begins_with_the_closest_sentence_of_all_passages() -> None:
+    text = FILLER * 8 + CANTEEN + " " + FILLER * 8
+    number, start = closest_part(
+        [passage(1, FILLER * 9), passage(2, text)], QUESTION, EMBEDDING, characters_max=300
+    )
+    assert number == 1
+    assert text[start:].startswith(("La cantine", "Elle ne sert"))
+
+
+def test_what_is_quoted_of_a_long_table_begins_with_the_closest_row() -> None:
+    _, start = closest_part(
+        [passage(1, TABLE)], "Combien coûte une demi-journée, Simone Veil ?", EMBEDDING, characters_max=300
+    )
+    assert "| Simone Veil |" in TABLE[start : start + 300]
