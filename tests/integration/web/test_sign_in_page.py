@@ -61,7 +61,7 @@ def by_the_provider(origin: str, issuer: str) -> None:
     """In French: sent to the provider and back to where one was; asks, reloads, and signs out."""
     with launched() as browser, window(browser, origin, elsewhere=(issuer, FONTS)) as seen:
         page = seen.page
-        page.route(f"{FONTS}**", lambda route: route.fulfill(content_type="text/css", body=""))
+        page.context.route(f"{FONTS}**", lambda route: route.fulfill(content_type="text/css", body=""))
         page.goto(f"{origin}/#/documents")
         expect(page.get_by_role("heading", name="Identifiez-vous")).to_be_visible()
         assert seen.barriers() == []
@@ -101,6 +101,8 @@ def go_on_after_the_session_ended(seen: Window) -> None:
     expect(again).to_be_visible()
     with page.expect_popup() as opened:
         again.get_by_role("link", name="Se connecter dans un nouvel onglet").click()
+    # The provider knows who it is, and asks once more whether the page may know.
+    opened.value.get_by_role("button", name="Continue").click()
     expect(opened.value.get_by_text("operatrice", exact=True)).to_be_visible()
     opened.value.close()
     expect(again).to_have_count(0)
