@@ -83,6 +83,13 @@ class ResourceExhausted(SourcierError):
     way_out = "try again in a moment"
 
 
+class DailyLimitReached(ResourceExhausted):
+    """What a person or a tenant may use in a day is used up."""
+
+    retryable = False
+    way_out = "the day ends at 00:00 UTC: go on then, or ask whoever runs the service for more"
+
+
 class Unavailable(SourcierError):
     """The gateway, or a service behind it, cannot be reached."""
 

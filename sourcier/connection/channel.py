@@ -143,7 +143,7 @@ class Channel:
             message = f"the gateway at {self.target} did not answer in time"
         if not reason and code is grpc.StatusCode.UNIMPLEMENTED:
             message = f"{self.target} is not a Sourcier gateway, or one of another version"
-        kind = _BY_CODE.get(code.name, errors.SourcierError)
+        kind = _BY_REASON.get(reason) or _BY_CODE.get(code.name, errors.SourcierError)
         return kind(message, reason=reason, field=field, request_id=request_id)
 
     def _unreachable(self, request_id: str) -> errors.Unavailable:
@@ -221,3 +221,5 @@ _BY_CODE: dict[str, type[errors.SourcierError]] = {
         errors.DeadlineExceeded, errors.Cancelled, errors.Internal,
     )
 }
+_BY_REASON: dict[str, type[errors.SourcierError]] = {"DAILY_LIMIT": errors.DailyLimitReached}
+"""Those that are told apart from others of their code."""

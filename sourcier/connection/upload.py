@@ -36,9 +36,11 @@ async def send(
     while True:
         try:
             return await _send_once(channel, header, file, timeout_seconds=max(deadline - time.monotonic(), 0))
-        except (errors.Unavailable, errors.ResourceExhausted):
+        except (errors.Unavailable, errors.ResourceExhausted) as error:
             pause_seconds = jittered(_BACKOFF_SECONDS * 2 ** (attempt - 1))
-            if attempt >= attempts or start is None or time.monotonic() + pause_seconds > deadline:
+            if not error.retryable or attempt >= attempts or start is None:
+                raise
+            if time.monotonic() + pause_seconds > deadline:
                 raise
         await asyncio.sleep(pause_seconds)
         attempt += 1

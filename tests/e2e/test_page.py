@@ -71,7 +71,8 @@ def test_from_files_to_a_rated_answer(scripted_stack: RunningStack, browser: Bro
         drop(page, DOCUMENTS / "teletravail.pdf", DOCUMENTS / "mobilite.md",
              FilePayload(name="abîmé.pdf", mimeType="application/pdf", buffer=b"%PDF-1.4 broken"))
         expect(page.locator(".upload.done")).to_have_count(2)
-        expect(page.locator(".upload.failed .reason")).to_contain_text("abîmé.pdf")
+        expect(page.locator(".upload.failed .name")).to_have_text("abîmé.pdf")
+        expect(page.locator(".upload.failed .reason")).to_contain_text("abîmé ou incomplet")
         expect(page.get_by_role("region", name="À reprendre").locator("li")).to_have_count(1)
         expect(page.get_by_role("button", name="Charte du télétravail", exact=True)).to_be_visible()
         assert seen.barriers() == []

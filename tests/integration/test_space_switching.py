@@ -30,6 +30,7 @@ from sourcier.services.embed.encoder import Encoder
 from sourcier.services.embed.server import EmbedServer
 from sourcier.services.embed.worker import embed_consumer
 from sourcier.services.gateway.__main__ import open_answers
+from sourcier.services.gateway.access.daily import DailyLimits, DailyUse
 from sourcier.services.gateway.agents import Agents
 from sourcier.services.gateway.answering.answerer import Answerer
 from sourcier.services.gateway.api.answer import AnswerServer
@@ -111,7 +112,8 @@ async def gateway(pipeline: Pipeline, embed_url: str) -> AsyncIterator[str]:
         )
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(pipeline.database),
-                                RetrievalPlanner(pipeline.database, settings)),
+                                RetrievalPlanner(pipeline.database, settings),
+                                DailyUse(pipeline.database, DailyLimits())),
                    "sourcier.gateway.v1.AnswerService")
         server.add(spaces_pb2_grpc.add_SpaceServiceServicer_to_server, SpaceServer(pipeline.database, peers),
                    "sourcier.gateway.v1.SpaceService")

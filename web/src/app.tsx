@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { asked, leave, may, session } from "./api/credentials";
+import { asked, ended, leave, may, session } from "./api/credentials";
 import { AskView } from "./ask/AskView";
 import { ConversationList } from "./conversations/ConversationList";
 import { refreshCollections } from "./documents/collections";
@@ -10,7 +10,8 @@ import { Icon, type IconName } from "./ui/icons";
 import { IconButton } from "./ui/IconButton";
 import { later } from "./ui/Later";
 import { Notices } from "./ui/notices";
-import { SignIn } from "./ui/SignIn";
+import { Dialog } from "./ui/Dialog";
+import { SignIn, SignInAgain } from "./ui/SignIn";
 import { type Theme, theme } from "./ui/theme";
 
 const DocumentsView = later(() => import("./documents/DocumentsView").then((module) => module.default));
@@ -36,11 +37,17 @@ export function App() {
     menu.value = false;
   }, [view, conversationId]);
   useEffect(() => {
+    const escaped = (event: KeyboardEvent) => event.key === "Escape" && (menu.value = false);
+    addEventListener("keydown", escaped);
+    return () => removeEventListener("keydown", escaped);
+  }, []);
+  useEffect(() => {
     document.documentElement.lang = language.value;
     document.title = view === "ask" ? "Sourcier" : `${words.nav[view]} · Sourcier`;
   }, [language.value, view]);
   // What was read before is read again by who came in.
-  if (asked.value) return <main id="main"><SignIn onIn={() => location.reload()} /></main>;
+  const over = ended();
+  if (asked.value && !over) return <main id="main"><SignIn onIn={() => location.reload()} /></main>;
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>{words.skip}</a>
@@ -71,7 +78,7 @@ export function App() {
           {view === "operations" && <OperationsView />}
         </main>
       </div>
-      <Notices />
+      {over ? <Dialog title={words.signIn.again} onClose={() => undefined} closable={false}><SignInAgain /></Dialog> : <Notices />}
     </>
   );
 }

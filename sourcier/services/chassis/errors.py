@@ -128,6 +128,13 @@ class ResourceExhausted(ServiceError):
     reason = "RESOURCE_EXHAUSTED"
 
 
+class DailyLimitReached(ResourceExhausted):
+    """The day's limit was reached; try again tomorrow."""
+
+    retryable = False
+    reason = "DAILY_LIMIT"
+
+
 class TooLarge(InvalidArgument):
     """The input is over a size limit."""
 

@@ -36,6 +36,7 @@ from sourcier.services.chassis.postgres.migration_wait import wait_until_migrate
 from sourcier.services.chassis.queue.jetstream import JetStream
 from sourcier.services.chassis.tls.serving import TlsFiles
 from sourcier.services.gateway.access.api_keys import ApiKeys
+from sourcier.services.gateway.access.daily import DailyUse
 from sourcier.services.gateway.access.gate import audit_log, make_gate
 from sourcier.services.gateway.access.settings import AccessSettings
 from sourcier.services.gateway.agents import Agents
@@ -110,18 +111,19 @@ async def main(settings: GatewaySettings, stopping: Stopping) -> None:
             search_seconds_max=settings.search_seconds_max,
             closeness=settings.closeness, places=settings.search_places, title_weight=settings.title_weight,
         )
+        daily = DailyUse(database, settings.daily_limits)
         backgrounds = Backgrounds(peers)
         dialogue = _dialogue(settings, database, peers, retriever, backgrounds)
         server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                    AnswerServer(retriever, dialogue, settings, answers, Agents(database),
-                                RetrievalPlanner(database, settings)), ANSWER_SERVICE_NAME)
+                                RetrievalPlanner(database, settings), daily), ANSWER_SERVICE_NAME)
         server.add(conversation_pb2_grpc.add_ConversationServiceServicer_to_server, ConversationServer(database),
                    CONVERSATION_SERVICE_NAME)
         server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
                    CurationServer(database, peers, responses_max=settings.learned_responses_max),
                    CURATION_SERVICE_NAME)
         server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                   KnowledgeServer(database, peers), KNOWLEDGE_SERVICE_NAME)
+                   KnowledgeServer(database, peers, daily), KNOWLEDGE_SERVICE_NAME)
         server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
                    MODEL_SERVICE_NAME)
         server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server,

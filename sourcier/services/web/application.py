@@ -14,7 +14,7 @@ from sourcier.services.web.connect.bridge import Bridge
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.guard import Guard, send_error
 from sourcier.services.web.mcp.server import open_http
-from sourcier.services.web.openai.chat import ChatCompletions, Models
+from sourcier.services.web.openai.chat import ChatCompletions, Models, unknown
 from sourcier.services.web.openai.embeddings import Embeddings
 from sourcier.services.web.pages import Pages
 from sourcier.services.web.refusals import refusal
@@ -29,6 +29,8 @@ from sourcier.services.web.signin.provider import Provider
 from sourcier.services.web.signin.routes import SignIn, TermsOfGateway
 from sourcier.services.web.signin.sealing import Seal
 from sourcier.services.web.signin.sessions import COOKIE, Sessions, WithSessions
+
+ANY = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @asynccontextmanager
@@ -97,6 +99,8 @@ def _openai(settings: WebSettings, gateway: Gateway) -> list[Route]:
         Route("/v1/models/{model:path}", models.get),
         Route("/v1/embeddings", Embeddings(gateway, settings).create, methods=["POST"]),
         Route("/v1/chat/completions", ChatCompletions(gateway, settings), methods=["POST"]),
+        # Whatever the method: a client reads no other body than this dialect's.
+        *(Route(path, unknown, methods=ANY) for path in ("/v1", "/v1/{path:path}")),
     ]
 
 

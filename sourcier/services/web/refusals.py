@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import grpc
 import grpc.aio
+from google.protobuf import any_pb2
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
@@ -117,12 +119,24 @@ def as_json(error: Refusal) -> dict[str, Any]:
     return {"error": told}
 
 
-def detail_json(status: status_pb2.Status) -> list[dict[str, str]]:
-    """Return the details of a status as the Connect protocol has them: type, and value in base64 without padding."""
+def detail_json(status: status_pb2.Status) -> list[dict[str, Any]]:
+    """Return the details of a status as the Connect protocol has them: type, and value in base64 without padding.
+
+    `debug` has the value as JSON, where its type is known here, for pages and people that have no descriptor of it.
+    """
     return [
-        {"type": each.type_url.rpartition("/")[2], "value": base64.b64encode(each.value).decode("ascii").rstrip("=")}
+        {"type": each.type_url.rpartition("/")[2], "value": base64.b64encode(each.value).decode("ascii").rstrip("="),
+         **_debug(each)}
         for each in status.details
     ]
+
+
+def _debug(detail: any_pb2.Any) -> dict[str, Any]:
+    for kind in (error_details_pb2.ErrorInfo, error_details_pb2.RetryInfo, error_details_pb2.BadRequest):
+        known: Message = kind()
+        if detail.Unpack(known):
+            return {"debug": MessageToDict(known)}
+    return {}
 
 
 OURS = (Refusal, ServiceError, grpc.aio.AioRpcError)

@@ -37,6 +37,7 @@ from sourcier.services.chassis.grpc.serving import Server, received, tenant_of
 from sourcier.services.chassis.postgres.database import Database
 from sourcier.services.gateway.__main__ import open_answers, open_server
 from sourcier.services.gateway.access.api_keys import ApiKeys
+from sourcier.services.gateway.access.daily import DailyUse
 from sourcier.services.gateway.agents import Agents
 from sourcier.services.gateway.answering.analysing import Analyser
 from sourcier.services.gateway.answering.answerer import Answerer
@@ -527,6 +528,7 @@ async def gateway(
             )
             opinions = Opinions(Judge(peers, configured.judging), Entailment(peers, configured.entailing))
             assessor = Assessor(database, Backgrounds(peers), seconds_max=configured.search_seconds_max)
+            daily = DailyUse(database, configured.daily_limits)
             dialogue = Dialogue(
                 Answerer(
                     retriever, peers, Marking("secret"), direct, opinions,
@@ -539,13 +541,13 @@ async def gateway(
             )
             server.add(answer_pb2_grpc.add_AnswerServiceServicer_to_server,
                        AnswerServer(retriever, dialogue, configured, answers, Agents(database),
-                                    RetrievalPlanner(database, configured)),
+                                    RetrievalPlanner(database, configured), daily),
                        "sourcier.gateway.v1.AnswerService")
             server.add(curation_pb2_grpc.add_CurationServiceServicer_to_server,
                        CurationServer(database, peers, responses_max=configured.learned_responses_max),
                        "sourcier.gateway.v1.CurationService")
-            server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server, KnowledgeServer(database, peers),
-                       "sourcier.gateway.v1.KnowledgeService")
+            server.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+                       KnowledgeServer(database, peers, daily), "sourcier.gateway.v1.KnowledgeService")
             server.add(models_pb2_grpc.add_ModelServiceServicer_to_server, ModelServer(LentModels(database, peers)),
                        "sourcier.gateway.v1.ModelService")
             server.add(operations_pb2_grpc.add_OperationsServiceServicer_to_server,

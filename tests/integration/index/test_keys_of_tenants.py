@@ -212,7 +212,8 @@ def _value(kind: str, check: str | None) -> Any:
         return check.split("'")[1]
     return {
         "text": "x", "integer": 7, "bigint": 987_654, "smallint": 1, "real": 0.5, "boolean": False, "bytea": b"x",
-        "jsonb": "{}", "timestamp with time zone": "2026-01-31T12:00:00+00:00", "text[]": ["x"], "integer[]": [1],
+        "jsonb": "{}", "date": "2026-01-31", "timestamp with time zone": "2026-01-31T12:00:00+00:00",
+        "text[]": ["x"], "integer[]": [1],
         "tsvector": "'x'", "sparsevec": "{1:1}/1000000", "halfvec": str([0.25] * DIMENSION),
     }[kind]
 

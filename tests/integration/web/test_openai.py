@@ -12,7 +12,7 @@ from google.rpc import code_pb2, status_pb2
 from openai import AsyncOpenAI
 
 from sourcier.gateway.v1 import answer_pb2
-from sourcier.services.chassis.errors import ResourceExhausted, Unavailable
+from sourcier.services.chassis.errors import DailyLimitReached, ResourceExhausted, Unavailable
 from sourcier.services.web import events
 from sourcier.services.web.openai.errors import error_response
 from sourcier.services.web.openai.sources import Sources
@@ -57,8 +57,12 @@ async def test_the_models_are_collections_agents_and_deployments(site: Web, clie
     assert found == ["collection/default", "agent/RH", "deployment/intranet"]
     one = await client.models.retrieve("agent/RH")
     assert (one.id, one.owned_by) == ("agent/RH", "sourcier")
-    with pytest.raises(openai.NotFoundError):
-        await client.models.retrieve("agent/none")
+    # Whatever can be asked can be looked up, as it is named.
+    for name in ("sourcier", "default", "collection/default:none", "sourcier:annotations"):
+        assert (await client.models.retrieve(name)).id == name
+    for name in ("agent/none", "gpt-4o", "default:nothing"):
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve(name)
     for model in found:
         answer = await client.chat.completions.create(model=model, messages=QUESTION)  # type: ignore[arg-type]
         assert "deux jours" in (answer.choices[0].message.content or "")
@@ -186,6 +190,27 @@ async def test_the_list_of_models_refuses_in_openais_words_too(site: Web) -> Non
         refused = await site.http.get(path, headers={"authorization": "Bearer " + "x" * 9_000})
         assert refused.status_code == 400
         assert refused.json()["error"]["type"] == "invalid_request_error"
+
+
+async def test_what_is_not_there_is_told_as_the_client_reads_it(site: Web, client: AsyncOpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="/v1/chat/completions") as responses:
+        await client.responses.create(model="sourcier", input="Bonjour")
+    assert responses.value.code == "unknown_url"
+    with pytest.raises(openai.NotFoundError):
+        await client.completions.create(model="sourcier", prompt="Bonjour")
+    with pytest.raises(openai.NotFoundError):
+        await client.files.list()
+    for method, path in (("DELETE", "/v1/models/sourcier"), ("GET", CHAT), ("GET", "/v1")):
+        answer = await site.http.request(method, path)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (404, "invalid_request_error"), (method, path)
+
+
+async def test_a_limit_of_the_day_is_told_as_a_quota(site: Web, client: AsyncOpenAI) -> None:
+    site.scenario.generate_error = DailyLimitReached("today's limit is reached", retry_after_seconds=7_200)
+    site.scenario.deltas = ()
+    with pytest.raises(openai.RateLimitError) as reached:
+        await client.chat.completions.create(model="sourcier", messages=QUESTION)  # type: ignore[arg-type]
+    assert reached.value.code == "insufficient_quota"
 
 
 async def test_errors_have_the_classes_that_the_client_knows(site: Web, client: AsyncOpenAI) -> None:

@@ -7,9 +7,11 @@ import base64
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -42,6 +44,7 @@ class Stub:
     opaque: bool = False
     issuer: str = ""
     away: bool = False
+    revokes: bool = True
     nonce: str | None = None
     """What an identity token says, whatever was asked for."""
 
@@ -50,7 +53,14 @@ class Stub:
         return JSONResponse({
             "issuer": self.issuer or base, "authorization_endpoint": f"{base}/authorize",
             "token_endpoint": f"{base}/token", "end_session_endpoint": f"{base}/end",
+            **({"revocation_endpoint": f"{base}/revoke"} if self.revokes else {}),
         })
+
+    async def revoke(self, request: Request) -> Response:
+        if self.away:
+            return Response(status_code=503)
+        self.refresh_tokens.discard(str((await request.form())["token"]))
+        return Response()
 
     async def authorize(self, request: Request) -> Response:
         asked = dict(request.query_params)
@@ -151,7 +161,7 @@ async def installed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Installati
     async with AsyncExitStack() as opened:
         issuer = await opened.enter_async_context(listening(Starlette(routes=[
             Route("/.well-known/openid-configuration", stub.configuration), Route("/authorize", stub.authorize),
-            Route("/token", stub.token, methods=["POST"]),
+            Route("/token", stub.token, methods=["POST"]), Route("/revoke", stub.revoke, methods=["POST"]),
         ])))
         terms = Terms(issuer=issuer, client_id="page", scope="openid", audience="sourcier")
 
@@ -197,6 +207,26 @@ async def test_a_person_signs_in_and_out(installed: Installation) -> None:
     assert out.json()["end_session"].endswith("/end")
     assert browser.cookies == {}
     assert await browser.bearer() == ""
+
+
+@pytest.mark.parametrize(("revokes", "away"), [(True, False), (False, False), (True, True)])
+async def test_a_copied_cookie_is_renewed_no_more_once_its_owner_signed_out(
+    installed: Installation, revokes: bool, away: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed.stub.token_seconds, installed.stub.revokes = 600, revokes
+    await installed.browser.sign_in()
+    thief = Browser(installed.http, installed.base, dict(installed.browser.cookies))
+    installed.stub.away = away
+    out = await installed.browser.get("/auth/logout", "POST", headers={"sec-fetch-site": "same-origin"})
+    # Whatever the provider does, who signs out is signed out.
+    assert out.status_code == 200
+    assert installed.browser.cookies == {}
+    installed.stub.away = False
+    # What no provider takes back is the access token's own time.
+    assert await thief.bearer()
+    later = SimpleNamespace(time=lambda: time.time() + 700, monotonic=time.monotonic)
+    monkeypatch.setattr("sourcier.services.web.signin.sessions.time", later)
+    assert bool(await thief.bearer()) is not (revokes and not away)
 
 
 async def test_what_a_program_shows_itself_comes_first(installed: Installation) -> None:

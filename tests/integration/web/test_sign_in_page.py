@@ -16,7 +16,8 @@ from sourcier.services.chassis.postgres.database import ALL_TENANTS, Database, D
 from sourcier.services.gateway.access.principal import Role
 from sourcier.services.index.spaces import spaces
 from sourcier.services.stack.processes.ports import free_ports
-from tests.fix_browser import launched, window
+from sourcier.services.web.signin.sessions import COOKIE
+from tests.fix_browser import Window, launched, window
 from tests.integration.gateway.access.test_gate import make_key
 from tests.integration.gateway.conftest import TELEWORK
 from tests.integration.gateway.fix_gateway import Scenario, gateway
@@ -28,6 +29,7 @@ WAIT_MS = 60_000
 FONTS = "https://fonts.googleapis.com/"
 """What the pages of the provider load; nothing is asked of it here."""
 QUESTION = "Combien de jours de télétravail par semaine ?"
+DRAFT = "Et pour les stagiaires"
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def by_the_provider(origin: str, issuer: str) -> None:
     """In French: sent to the provider and back to where one was; asks, reloads, and signs out."""
     with launched() as browser, window(browser, origin, elsewhere=(issuer, FONTS)) as seen:
         page = seen.page
-        page.route(f"{FONTS}**", lambda route: route.fulfill(content_type="text/css", body=""))
+        page.context.route(f"{FONTS}**", lambda route: route.fulfill(content_type="text/css", body=""))
         page.goto(f"{origin}/#/documents")
         expect(page.get_by_role("heading", name="Identifiez-vous")).to_be_visible()
         assert seen.barriers() == []
@@ -77,10 +79,37 @@ def by_the_provider(origin: str, issuer: str) -> None:
         expect(page.locator(".turn-actions")).to_have_count(1)
         page.reload()
         expect(page.get_by_text("operatrice", exact=True)).to_be_visible()
+        go_on_after_the_session_ended(seen)
         page.get_by_role("button", name="Sortir").click()
         page.wait_for_url(f"{issuer}/**")
         page.goto(f"{origin}/#/documents")
         expect(page.get_by_role("heading", name="Identifiez-vous")).to_be_visible()
+
+
+def go_on_after_the_session_ended(seen: Window) -> None:
+    """The session ends while a question is written: one signs in in another tab, and the question is still there."""
+    page = seen.page
+    page.context.clear_cookies(name=COOKIE)
+    page.get_by_role("textbox", name="Question").fill(DRAFT)
+    page.locator(".conversations li").first.hover()
+    page.get_by_role("button", name="Renommer").first.click()
+    page.get_by_role("button", name="Enregistrer").click()
+    again = page.get_by_role("dialog", name="Identifiez-vous de nouveau")
+    expect(again).to_be_visible()
+    assert seen.barriers() == []
+    page.keyboard.press("Escape")
+    expect(again).to_be_visible()
+    with page.expect_popup() as opened:
+        again.get_by_role("link", name="Se connecter dans un nouvel onglet").click()
+    # The provider knows who it is, and asks once more whether the page may know.
+    opened.value.get_by_role("button", name="Continue").click()
+    expect(opened.value.get_by_text("operatrice", exact=True)).to_be_visible()
+    opened.value.close()
+    expect(again).to_have_count(0)
+    page.get_by_role("button", name="Enregistrer").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Question")).to_have_value(DRAFT)
+    seen.complaints[:] = [complaint for complaint in seen.complaints if "401" not in complaint]
 
 
 def by_a_key(origin: str, issuer: str, key: str) -> None:

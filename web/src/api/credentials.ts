@@ -3,6 +3,7 @@
  * address without TLS that is not this machine's, a key stays in the window until that is closed.
  */
 import { signal } from "@preact/signals";
+import { keepHere } from "../ui/stored";
 
 const NAME = "sourcier.key";
 const SECONDS_MAX = 10;
@@ -29,6 +30,8 @@ const key = signal(kept());
 export const session = signal<Session>({ required: false, provider: false, who: null });
 /** Whether a call was refused because nobody knows who made it, or is going to be. */
 export const asked = signal(false);
+/** Whether somebody was here when the session ended: the page stays as it is below the sign-in, with what was written in it. */
+export const ended = () => asked.value && session.value.who !== null;
 /** Whether somebody came back from the identity provider without a sign-in. */
 export const failed = signal(location.hash === FAILED);
 
@@ -69,6 +72,20 @@ export async function enter(given: string): Promise<boolean> {
   return true;
 }
 
+/** Looks whether somebody is here again, after a sign-in in another tab or by a key; whoever is somebody else starts anew. */
+export async function back(): Promise<boolean> {
+  const before = session.value.who;
+  const found = await told("/auth/session");
+  if (!found.who) return false;
+  if (before && (found.who.name !== before.name || found.who.tenant !== before.tenant || found.who.role !== before.role)) {
+    keepHere("draft", "");
+    location.reload();
+  }
+  session.value = found;
+  asked.value = false;
+  return true;
+}
+
 /** Where to sign in at the identity provider; the way back leads to where the reader is. */
 export function provider(): string {
   const place = location.hash.startsWith("#/") ? location.hash : "#/";
@@ -78,6 +95,8 @@ export function provider(): string {
 /** Signs out, here and at the identity provider. */
 export async function leave(): Promise<void> {
   remember("");
+  // Who comes next at this window finds nothing of who was here.
+  keepHere("draft", "");
   const answer = await fetch("/auth/logout", { method: "POST", signal: AbortSignal.timeout(SECONDS_MAX * 1000) });
   const { end_session: end } = (await answer.json()) as { end_session: string };
   if (end) location.assign(end);

@@ -14,7 +14,7 @@ interface Answer {
   unchanged?: boolean;
   message?: string;
   detail?: string;
-  error?: { message?: string };
+  error?: { message?: string; reason?: string };
 }
 
 export function upload(file: File, { collection, source, onProgress }: {
@@ -34,11 +34,19 @@ export function upload(file: File, { collection, source, onProgress }: {
       const answer = (request.response ?? {}) as Answer;
       if (request.status < 300 && answer.job_id) {
         resolve({ jobId: answer.job_id, documentId: answer.document_id ?? "", unchanged: answer.unchanged ?? false });
-      } else reject(new ConnectError(answer.message ?? answer.error?.message ?? answer.detail ?? `HTTP ${request.status}`, codeOf(request.status)));
+      } else reject(refused(answer, request));
     });
     request.addEventListener("error", () => reject(new ConnectError("", Code.Unavailable)));
     request.send(form);
   });
+}
+
+/** What the service said, as a call's error: its reason is told in the page's own words. */
+function refused(answer: Answer, request: XMLHttpRequest): ConnectError {
+  const error = new ConnectError(answer.message ?? answer.error?.message ?? answer.detail ?? `HTTP ${request.status}`, codeOf(request.status));
+  const debug = { reason: answer.error?.reason ?? "", retryDelay: request.getResponseHeader("retry-after") ?? "" };
+  error.details = [{ type: "google.rpc.ErrorInfo", value: new Uint8Array(), debug }];
+  return error;
 }
 
 function codeOf(status: number): Code {

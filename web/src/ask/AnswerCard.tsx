@@ -5,7 +5,7 @@ import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
 import { language, period, t } from "../i18n";
 import { Icon } from "../ui/icons";
 import { IconButton } from "../ui/IconButton";
-import { notify } from "../ui/notices";
+import { copy } from "../ui/copying";
 import { openSource } from "../source/state";
 import { Checks } from "./Checks";
 import { HoverCard, useHover } from "./HoverCard";
@@ -68,11 +68,13 @@ function Extract({ turn }: { turn: Turn }) {
   const { extract } = turn;
   const marker = extract?.citation?.marker ?? 1;
   const best = turn.passages[marker - 1];
-  if (!best || !isOpen(turn) || (extract ? saidBy(turn) : shown(turn))) return null;
+  // What stands in for an answer that never came stays.
+  const instead = !isOpen(turn) && !shown(turn) && turn.outcome !== AnswerOutcome.REFUSED;
+  if (!best || !(isOpen(turn) || instead) || (extract && !instead ? saidBy(turn) : shown(turn))) return null;
   const reference = ofPassage(best);
   return (
     <div class="extract">
-      <p class="label">{extract ? t().ask.sentence : t().ask.extract}</p>
+      <p class="label">{instead ? t().ask.instead : extract ? t().ask.sentence : t().ask.extract}</p>
       <blockquote>{extract ? <Marked extract={extract} /> : best.text.length > 420 ? `${best.text.slice(0, 420)}…` : best.text}</blockquote>
       <button type="button" class="link" onClick={(event) => openSource(reference, event.currentTarget)}>
         {best.title || best.source}{pageOrTime(best, t()) ? `, ${pageOrTime(best, t())}` : ""}
@@ -156,11 +158,13 @@ function Actions({ turn }: { turn: Turn }) {
     draft.value = turn.question;
     document.getElementById("question")?.focus();
   };
-  const copy = () => navigator.clipboard.writeText(plainText(turn, t())).then(() => notify(t().common.copied), () => undefined);
   return (
     <div class="turn-actions">
-      {shown(turn) && <IconButton icon="copy" label={words.copy} onClick={() => void copy()} />}
-      <IconButton icon="again" label={words.again} onClick={() => void submit(turn.question)} />
+      {(turn.state === "failed" || turn.state === "lost") && (
+        <button type="button" onClick={() => void submit(turn.question)}><Icon name="again" /><span>{words.again}</span></button>
+      )}
+      {shown(turn) && <IconButton icon="copy" label={words.copy} onClick={() => void copy(plainText(turn, t()))} />}
+      {(turn.state === "finished") && <IconButton icon="again" label={words.again} onClick={() => void submit(turn.question)} />}
       <IconButton icon="edit" label={words.edit} onClick={edit} />
       {turn.messageId && (
         <>

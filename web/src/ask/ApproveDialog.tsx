@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { curation } from "../api/curation";
 import { t } from "../i18n";
+import { address } from "../route";
 import { Dialog } from "../ui/Dialog";
 import { notify, notifyError } from "../ui/notices";
 import { store, stored } from "../ui/stored";
@@ -40,7 +41,10 @@ export default function ApproveDialog({ turn, onClose }: { turn: Turn; onClose: 
   return (
     <Dialog title={words.title} onClose={onClose}>
       <p>{words.lead}</p>
-      {agents.value?.length === 0 ? <p class="hint">{words.noAgent}</p> : (
+      {agents.value?.length === 0 ? <>
+        <p class="hint">{words.noAgent}</p>
+        <div class="actions"><a class="button primary" href={address("curation")}>{words.makeAgent}</a></div>
+      </> : (
         <form onSubmit={(event) => (event.preventDefault(), void save())}>
           <label>{words.agent}
             <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>

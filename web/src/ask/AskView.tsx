@@ -5,9 +5,13 @@ import { address, route } from "../route";
 import { SourcePanel } from "../source/SourcePanel";
 import { opened } from "../source/state";
 import { AnswerCard } from "./AnswerCard";
+import { Examples } from "./Examples";
 import { Composer } from "./Composer";
 import { loading, open, turns } from "./session";
 import { isOpen } from "./turn";
+
+/** Pixels from the end of the page that count as its end. */
+const NEAR_END = 40;
 
 /** A conversation, and the source that is open beside it. */
 export function AskView() {
@@ -52,6 +56,7 @@ function Welcome() {
       {nothing && (
         <p class="hint">{words.emptyLead} <a href={address("documents")}>{words.emptyLink}</a> {words.emptyEnd}</p>
       )}
+      {!nothing && <Examples />}
     </div>
   );
 }
@@ -60,13 +65,18 @@ function Welcome() {
 function useFollowing(end: { current: HTMLDivElement | null }) {
   const following = useRef(true);
   useEffect(() => {
+    let before = scrollY;
+    // The answer may have grown since the page was last moved: only a move up says that its reader left.
     const scrolled = () => {
-      following.current = innerHeight + scrollY >= document.documentElement.scrollHeight - 120;
+      if (scrollY < before) following.current = false;
+      if (innerHeight + scrollY >= document.documentElement.scrollHeight - NEAR_END) following.current = true;
+      before = scrollY;
     };
     addEventListener("scroll", scrolled, { passive: true });
     return () => removeEventListener("scroll", scrolled);
   }, []);
   const last = turns.value.at(-1);
+  useEffect(() => void (following.current = true), [last?.key]);
   useEffect(() => {
     if (last && isOpen(last) && following.current) end.current?.scrollIntoView({ block: "end" });
   }, [last]);

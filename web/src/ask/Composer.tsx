@@ -48,7 +48,7 @@ export function Composer() {
           <button type="button" class="quiet-button" aria-label={words.options} aria-expanded={more.value} aria-controls={settings} onClick={() => (more.value = !more.value)}>
             <Icon name="settings" /><span>{words.options}</span>
           </button>
-          <button type="button" class="quiet-button" aria-label={words.filter} aria-expanded={filtering.value} aria-controls={filters} onClick={() => (filtering.value = !filtering.value)}>
+          <button type="button" class="quiet-button" aria-label={words.filter} aria-expanded={filtering.value} aria-controls={filtering.value || isNarrowed() ? filters : undefined} onClick={() => (filtering.value = !filtering.value)}>
             <Icon name="filter" /><span>{words.filter}{countOf(narrowed.value) ? ` (${countOf(narrowed.value)})` : ""}</span>
           </button>
           <span class="spring" />
@@ -62,7 +62,7 @@ export function Composer() {
             </button>
           )}
         </div>
-        {(filtering.value || isNarrowed()) && <Narrowing id={filters} open={filtering.value} collection={agent.value && agentCollection.value} />}
+        {(filtering.value || isNarrowed()) && <div id={filters}><Narrowing open={filtering.value} collection={agent.value && agentCollection.value} /></div>}
         <div id={settings} hidden={!more.value}>{more.value && <Settings />}</div>
       </div>
     </form>

@@ -7,7 +7,7 @@ import { switched } from "../ui/lists";
 import { everywhere, narrowed, others } from "./scope";
 
 /** What a question is narrowed to: the chips, and the values to choose from while `open`. */
-export default function Narrowing({ id, open, collection }: { id: string; open: boolean; collection: string }) {
+export default function Narrowing({ open, collection }: { open: boolean; collection: string }) {
   const words = filterWords();
   const names = collection ? [] : collectionNames().filter((name) => name !== chosen.value);
   const scope = collection ? { collection } : everywhere.value ? { collection: "", allCollections: true } : { collection: chosen.value, collections: others.value };
@@ -20,7 +20,7 @@ export default function Narrowing({ id, open, collection }: { id: string; open: 
         {extra.map((name) => <Taken key={name} text={shownName(name)} onClick={() => take(name)} />)}
         <FilterChips chosen={narrowed.value} onChange={(wanted) => (narrowed.value = wanted)} />
       </div>
-      <div id={id} hidden={!open}>
+      <div hidden={!open}>
         {open && names.length > 0 && (
           <fieldset class="facet scope">
             <legend>{words.alsoIn}</legend>

@@ -1,3 +1,4 @@
+import { useEffect, useState } from "preact/hooks";
 import { t } from "../i18n";
 import type { Words } from "../i18n/words";
 import { isOpen, type Step, type Turn } from "./turn";
@@ -15,6 +16,10 @@ function told(step: Step, words: Words): string {
   }
 }
 
+/** From when on the seconds are told, and from when on, while no word is there yet, that this takes long. */
+const TOLD_SECONDS = 3;
+const LONG_SECONDS = 20;
+
 /** What is being done for the answer; once it is there, folded away. */
 export function Steps({ turn }: { turn: Turn }) {
   const words = t();
@@ -28,13 +33,27 @@ export function Steps({ turn }: { turn: Turn }) {
       {open && !turn.steps.length && <li class="now">{words.ask.steps.waiting}</li>}
     </ol>
   );
-  if (open) return list;
+  if (open) return <>{list}<Waiting key={turn.key} writes={Boolean(turn.text)} /></>;
   const total = turn.durations.find((duration) => duration.stage === "total")?.duration;
   const seconds = total && Number(total.seconds) + total.nanos / 1e9;
   return (
     <details class="steps-done">
-      <summary>{seconds !== undefined ? words.ask.steps.done(seconds) : words.ask.steps.show}{turn.model ? ` · ${turn.model}` : ""}</summary>
+      <summary>{seconds !== undefined ? words.ask.steps.done(seconds) : words.ask.steps.show}</summary>
       {list}
+      {turn.model && <p class="steps model">{words.ask.steps.model(turn.model)}</p>}
     </details>
   );
+}
+
+/** How long one waits, so that a slow answer does not look like none. Not read out: a screen reader would tell each second. */
+function Waiting({ writes }: { writes: boolean }) {
+  const { steps } = t().ask;
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.round((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  if (writes || seconds < TOLD_SECONDS) return null;
+  return <p class="waiting"><span aria-hidden="true">{steps.elapsed(seconds)}</span>{seconds >= LONG_SECONDS && ` · ${steps.slow}`}</p>;
 }

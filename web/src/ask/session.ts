@@ -1,5 +1,5 @@
 /** The conversation that is open: its turns, and the answer that is being read. */
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { answers, conversations } from "../api/clients";
 import { isNotFound } from "../api/errors";
 import { all } from "../api/paging";
@@ -9,6 +9,7 @@ import { Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
 import { t } from "../i18n";
 import { go } from "../route";
 import { announce, notify, notifyError } from "../ui/notices";
+import { keepHere, keptHere } from "../ui/stored";
 import { Announcer } from "./announcer";
 import { filterOf } from "./scope";
 import { ask, resume, type Update } from "./stream";
@@ -16,7 +17,9 @@ import { isOpen, newTurn, turnsOf, type Turn } from "./turn";
 
 export const turns = signal<Turn[]>([]);
 export const loading = signal(false);
-export const draft = signal("");
+/** Kept with the window: neither a reload nor a way round by the identity provider loses what was written. */
+export const draft = signal(keptHere("draft"));
+effect(() => keepHere("draft", draft.value));
 
 /** How questions are asked from now on. */
 export const mode = signal(AnswerMode.UNSPECIFIED);
@@ -93,7 +96,7 @@ export async function submit(question: string): Promise<void> {
     filter: filterOf(agent.value),
   };
   await followed(turn.key, (update, signal) => ask(request, update, signal));
-  void refresh();
+  if (turns.value.find((each) => each.key === turn.key)?.state === "finished") void refresh();
 }
 
 async function followed(key: string, run: (update: Update, signal: AbortSignal) => Promise<void>): Promise<void> {

@@ -2,6 +2,7 @@
 import type { AskEvent, Citation, Extract, Passage, SearchFilter, StageDuration, Withheld } from "../gen/sourcier/gateway/v1/answer_pb";
 import { AnswerOutcome, Role } from "../gen/sourcier/gateway/v1/answer_pb";
 import type { ConversationMessage, MessageSource } from "../gen/sourcier/gateway/v1/conversation_pb";
+import { told } from "../api/errors";
 import { MessageState, Rating } from "../gen/sourcier/gateway/v1/conversation_pb";
 
 export type TurnState = "waiting" | "running" | "finished" | "failed" | "lost";
@@ -145,7 +146,7 @@ export function apply(turn: Turn, event: AskEvent): Turn {
       break;
     case "failed":
       next.state = "failed";
-      next.failure = what.value.message || what.value.reason;
+      next.failure = told(what.value.reason, what.value.message);
       break;
   }
   return next;
@@ -170,7 +171,7 @@ export function turnsOf(messages: ConversationMessage[]): Turn[] {
       citations: message.citations, withheld: message.withheld, outcome: message.outcome, messageId: message.messageId, rating: message.rating,
       ratingComment: message.ratingComment, model: message.model, kept: message.sources,
       refusal: message.outcome === AnswerOutcome.REFUSED ? message.reason : "",
-      failure: message.state === MessageState.FAILED ? message.reason : "",
+      failure: message.state === MessageState.FAILED ? told(message.reason, "") : "",
       state: stateOf(message.state),
     } satisfies Partial<Turn>);
   }

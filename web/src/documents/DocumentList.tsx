@@ -20,7 +20,7 @@ import { collections, refreshCollections } from "./collections";
 import { DocumentDialog } from "./DocumentDialog";
 import { nameOf } from "./names";
 import { relations, replacements, standing } from "./times";
-import { indexed } from "./uploads";
+import { failed, indexed } from "./uploads";
 import { documentWords } from "./words";
 
 const PAGE = 50;
@@ -46,6 +46,7 @@ export function DocumentList({ collection }: { collection: string }) {
   const detailed = useSignal<Document | null>(null);
   /** How many were deleted here: each time the page is read again. */
   const removed = useSignal(0);
+  const total = collections.value.find((each) => each.name === collection)?.documentCount ?? 0n;
   const pageToken = tokens.value.at(-1) ?? "";
   const asked = JSON.stringify([collection, name.value, order.value, chosen.value, pageToken]);
   useEffect(() => {
@@ -68,7 +69,7 @@ export function DocumentList({ collection }: { collection: string }) {
       reading.value = false;
     });
     return () => leaving.abort();
-  }, [asked, indexed.value, removed.value]);
+  }, [asked, indexed.value, removed.value, total]);
   useEffect(() => {
     const timer = setTimeout(() => name.value !== typed.value.trim() && anew(() => (name.value = typed.value.trim())), TYPED_MS);
     return () => clearTimeout(timer);
@@ -95,7 +96,6 @@ export function DocumentList({ collection }: { collection: string }) {
       notifyError(error);
     }
   };
-  const total = collections.value.find((each) => each.name === collection)?.documentCount ?? 0n;
   const first = (tokens.value.length - 1) * PAGE + 1;
   const choices: [DocumentOrder, string][] = [
     [DocumentOrder.UNSPECIFIED, more.orders.came], [DocumentOrder.TITLE, more.orders.title], [DocumentOrder.DATE, more.orders.date],
@@ -165,7 +165,7 @@ function Row({ document, onDetails, onDelete }: { document: Document; onDetails:
   const more = documentWords();
   const name = nameOf(document);
   const facts = [
-    document.source !== name ? document.source : "", document.versionId ? words.passageCount(Number(document.chunkCount)) : words.notYet,
+    document.source !== name ? document.source : "", document.versionId ? words.passageCount(Number(document.chunkCount)) : failed.value.has(document.documentId) ? words.notRead : words.notYet,
     bytes(document.sizeBytes), document.category, ...standing(document, more), ...relations(document, more), dateTime(document.indexedAt?.seconds),
   ];
   return (

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { Icon } from "../ui/icons";
 import { notifyError } from "../ui/notices";
-import { chosen } from "./collections";
+import { chosen, collections } from "./collections";
 import { chosenFiles, type Dropped, droppedFiles } from "./dropped";
 import { add } from "./uploads";
 
@@ -45,16 +45,18 @@ export function DropZone() {
       removeEventListener("drop", drop);
     };
   }, []);
+  // What there is already is what people come for.
+  const filled = collections.value.some((each) => each.name === chosen.value && each.documentCount > 0n);
   const picked = (event: { currentTarget: HTMLInputElement }) => {
     take(chosenFiles(event.currentTarget.files ?? []));
     // The same file can be chosen again.
     event.currentTarget.value = "";
   };
   return (
-    <section class={over.value ? "drop over" : "drop"} aria-label={words.drop}>
+    <section class={["drop", over.value ? "over" : "", filled ? "small" : ""].join(" ")} aria-label={words.drop}>
       <Icon name="upload" />
       <p class="big">{over.value ? words.dropNow : words.drop}</p>
-      <p class="quiet">{words.formats}</p>
+      <p class="quiet formats">{words.formats}</p>
       <div class="bar">
         <button type="button" class="primary" onClick={() => files.current?.click()}>{words.choose}</button>
         <button type="button" onClick={() => folder.current?.click()}>{words.chooseFolder}</button>

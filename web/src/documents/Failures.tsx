@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { told } from "../api/errors";
 import { operations } from "../api/operations";
 import type { Failure } from "../gen/sourcier/gateway/v1/operations_pb";
 import { dateTime, t } from "../i18n";
 import { Icon } from "../ui/icons";
 import { notify, notifyError } from "../ui/notices";
-import { follow, indexed } from "./uploads";
+import { failed, follow, indexed } from "./uploads";
 
 /** Documents that could not be indexed, with the reason and the two ways on; `calm` is said where there are none. */
 export function Failures({ collection, calm = "" }: { collection: string; calm?: string }) {
@@ -14,6 +15,7 @@ export function Failures({ collection, calm = "" }: { collection: string; calm?:
   const known = useSignal(false);
   const read = () => operations.listFailures({ filter: collection ? { collection } : undefined, pageSize: 200 }).then((page) => {
     failures.value = page.failures;
+    failed.value = new Set(page.failures.map((failure) => failure.documentId));
     known.value = true;
   }, notifyError);
   useEffect(() => {
@@ -47,7 +49,7 @@ export function Failures({ collection, calm = "" }: { collection: string; calm?:
               <button type="button" onClick={() => void replay([failure])}>{words.replay}</button>
               <button type="button" onClick={() => void discard(failure)}>{words.discard}</button>
             </span>
-            <p class="reason">{failure.message || failure.reason}</p>
+            <p class="reason">{told(failure.reason, failure.message)}</p>
           </li>
         ))}
       </ul>

@@ -4,6 +4,7 @@ import { IconButton } from "../ui/IconButton";
 import { again, clearDone, forget, isOver, type Upload, uploads } from "./uploads";
 
 const SHOWN_MAX = 200;
+const LONG_MS = 15_000;
 
 /** What was sent from here: how far each file is, by stage, and why one failed. */
 export function UploadList() {
@@ -23,6 +24,7 @@ export function UploadList() {
         {done > 0 && <button type="button" class="link" onClick={clearDone}>{words.clearDone}</button>}
       </header>
       {all.length > 1 && <progress class="whole" max={all.length * 100} value={all.reduce((sum, each) => sum + (isOver(each) ? 100 : each.percentage), 0)} aria-label={words.uploads} />}
+      {all.some((each) => each.stage === "located" && Date.now() - each.since > LONG_MS) && <p class="quiet long-read">{words.longRead}</p>}
       <ul class="rows">{rows.map((each) => <Row key={each.key} upload={each} />)}</ul>
     </section>
   );

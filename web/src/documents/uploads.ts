@@ -1,12 +1,12 @@
 /** Files on their way: sent a few at a time, then followed by their jobs until each can be found, or failed with a reason. */
 import { signal } from "@preact/signals";
 import { knowledge } from "../api/clients";
-import { explained, isNotFound } from "../api/errors";
+import { explained, isNotFound, told as faultSaid } from "../api/errors";
 import { upload } from "../api/upload";
 import { type Job, JobStatus } from "../gen/sourcier/gateway/v1/knowledge_pb";
 import { announce } from "../ui/notices";
 import { t } from "../i18n";
-import { exists, refreshCollections } from "./collections";
+import { refreshCollections } from "./collections";
 import type { Dropped } from "./dropped";
 
 export interface Upload {
@@ -21,6 +21,8 @@ export interface Upload {
   documentId: string;
   reason: string;
   dropped: Dropped;
+  /** When it came to its stage. */
+  since: number;
 }
 
 const AT_ONCE = 3;
@@ -33,6 +35,9 @@ export const uploads = signal<Upload[]>([]);
 /** Counts what became visible: lists of documents are read again when it moves. */
 export const indexed = signal(0);
 
+/** The documents that failed and wait for a person. */
+export const failed = signal<ReadonlySet<string>>(new Set());
+
 let made = 0;
 let sending = 0;
 let looking = false;
@@ -44,7 +49,7 @@ export function isOver({ state }: Upload): boolean {
 export function add(files: Dropped[], collection: string): void {
   const fresh = files.map((dropped): Upload => {
     made += 1;
-    return { key: made, name: dropped.path, collection, state: "queued", percentage: 0, stage: "queued", jobId: "", documentId: "", reason: "", dropped };
+    return { key: made, name: dropped.path, collection, state: "queued", percentage: 0, stage: "queued", jobId: "", documentId: "", reason: "", dropped, since: Date.now() };
   });
   uploads.value = [...uploads.value, ...fresh];
   pump();
@@ -68,12 +73,12 @@ export function follow(jobId: string, name: string, collection: string): void {
   made += 1;
   const dropped: Dropped = { path: name, file: null };
   const old = uploads.value.filter((each) => each.jobId !== jobId);
-  uploads.value = [...old, { key: made, name, collection, state: "working", percentage: 20, stage: "", jobId, documentId: "", reason: "", dropped }];
+  uploads.value = [...old, { key: made, name, collection, state: "working", percentage: 20, stage: "", jobId, documentId: "", reason: "", dropped, since: Date.now() }];
   void look();
 }
 
 function change(key: number, what: Partial<Upload>): void {
-  uploads.value = uploads.value.map((each) => (each.key === key ? { ...each, ...what } : each));
+  uploads.value = uploads.value.map((each) => (each.key === key ? { ...each, ...what, since: what.stage === undefined || what.stage === each.stage ? each.since : Date.now() } : each));
 }
 
 function pump(): void {
@@ -122,8 +127,8 @@ async function look(): Promise<void> {
     looking = false;
   }
   void refreshCollections();
-  const failed = uploads.value.filter((each) => each.state === "failed").length;
-  announce(t().documents.summary(uploads.value.filter((each) => isOver(each) && each.state !== "failed").length, uploads.value.length, failed));
+  const lost = uploads.value.filter((each) => each.state === "failed").length;
+  announce(t().documents.summary(uploads.value.filter((each) => isOver(each) && each.state !== "failed").length, uploads.value.length, lost));
 }
 
 async function jobsOf(open: Upload[]): Promise<Job[]> {
@@ -149,10 +154,10 @@ function told(job: Job): void {
     case JobStatus.COMPLETED:
       change(mine.key, { state: "done", stage: "done", percentage: 100 });
       indexed.value += 1;
-      if (!exists(job.collection)) void refreshCollections();
+      void refreshCollections();
       break;
     case JobStatus.FAILED:
-      change(mine.key, { state: "failed", stage: "failed", reason: job.error?.message || job.error?.reason || "" });
+      change(mine.key, { state: "failed", stage: "failed", reason: faultSaid(job.error?.reason ?? "", job.error?.message ?? "") });
       indexed.value += 1;
       break;
     default:

@@ -1,13 +1,19 @@
 import { said } from "../i18n";
 import type { Widened } from "../i18n/words";
 
+/** A day begins with its number, a month or a year alone does not: « du 3 mars 2025 », but « de mars 2025 » and « de 2025 ». */
+const isDay = (period: string) => /^\d{1,2}(er)?\s/.test(period);
+const ofDay = (period: string) => isDay(period) ? `du ${period}` : /^[ao]/i.test(period) ? `d’${period}` : `de ${period}`;
+const theDay = (period: string) => isDay(period) ? `le ${period}` : period;
+const untilDay = (period: string) => isDay(period) ? `jusqu’au ${period}` : `jusqu’à fin ${period}`;
+
 const french = {
   sort: "Trier par", orders: { came: "Ordre d’arrivée", title: "Titre", date: "Date du document", indexed: "Indexés en dernier", size: "Taille" },
   noMatch: "Aucun document ne correspond.", clear: "Effacer la recherche et les filtres",
   found: (count: string, all: string) => `${count} sur ${all}`,
   page: (first: string, last: string) => `${first} à ${last}`, previous: "Page précédente", next: "Page suivante", pages: "Pages",
-  details: (name: string) => `Détails de « ${name} »`, dated: (day: string) => `du ${day}`, holdsFrom: (day: string) => `en vigueur depuis le ${day}`,
-  willHold: (day: string) => `en vigueur le ${day}`, heldUntil: (day: string) => `valable jusqu’au ${day}`, ended: (day: string) => `n’est plus valable depuis le ${day}`,
+  details: (name: string) => `Détails de « ${name} »`, dated: (day: string) => ofDay(day), holdsFrom: (day: string) => `en vigueur depuis ${theDay(day)}`,
+  willHold: (day: string) => `en vigueur à partir ${ofDay(day)}`, heldUntil: (day: string) => `valable ${untilDay(day)}`, ended: (day: string) => `n’est plus valable depuis ${theDay(day)}`,
   replacedBy: (title: string) => `Remplacé par « ${title} »`,
   relation: {
     replaces: (title: string, part: string) => `Remplace ${part ? `${part} de ` : ""}« ${title} »`,

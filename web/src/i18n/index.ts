@@ -65,6 +65,11 @@ export function dateTime(seconds: bigint | undefined): string {
 }
 
 /** A day, a month or a year as people write it; `end` is its last day. */
+/** The time of day so many seconds from now. */
+export function clock(seconds: number): string {
+  return new Intl.DateTimeFormat(locale(), { hour: "numeric", minute: "2-digit" }).format(Date.now() + seconds * 1000);
+}
+
 export function period(start: string, end = start): string {
   if (!start) return "";
   const [year, month, day] = start.split("-").map(Number);

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { knowledge } from "../api/clients";
 import { may } from "../api/credentials";
+import { told } from "../api/errors";
 import { Failures } from "../documents/Failures";
 import { collections, refreshCollections, shownName } from "../documents/collections";
 import { type Job, JobStatus } from "../gen/sourcier/gateway/v1/knowledge_pb";
@@ -60,7 +61,7 @@ function Collections() {
           <thead><tr><th scope="col">{words.collections}</th><th scope="col" class="right">{words.documents}</th><th scope="col" class="right">{words.passages}</th><th scope="col">{words.space}</th></tr></thead>
           <tbody>
             {collections.value.map((each) => (
-              <tr key={each.collectionId}><td>{shownName(each.name)}</td><td class="right">{number(each.documentCount)}</td><td class="right">{number(each.chunkCount)}</td><td>{each.spaceId}</td></tr>
+              <tr key={each.collectionId}><td>{shownName(each.name)}</td><td class="right">{number(each.documentCount)}</td><td class="right">{number(each.chunkCount)}</td><td>{modelOf(each.spaceId)}</td></tr>
             ))}
           </tbody>
         </table>
@@ -68,6 +69,9 @@ function Collections() {
     </section>
   );
 }
+
+/** A space's id is its model's name with a digest behind it, which tells nobody anything. */
+const modelOf = (space: string) => space.replace(/-[0-9a-f]{8}$/, "");
 
 function Jobs() {
   const words = t().operations;
@@ -81,7 +85,7 @@ function Jobs() {
   useEffect(() => void read(), [status.value]);
   const stages = t().documents.stage as Readonly<Record<string, string>>;
   const names = words.statuses;
-  const told = (job: Job) => job.status === JobStatus.FAILED ? stages.failed : job.status === JobStatus.COMPLETED ? stages.done : `${stages[job.stage] ?? job.stage} · ${job.percentage} %`;
+  const standing = (job: Job) => job.status === JobStatus.FAILED ? stages.failed : job.status === JobStatus.COMPLETED ? stages.done : `${stages[job.stage] ?? job.stage} · ${job.percentage} %`;
   return (
     <section class="card" aria-label={words.jobs}>
       <header class="card-head">
@@ -104,9 +108,9 @@ function Jobs() {
             <tbody>
               {jobs.value.map((job) => (
                 <tr key={job.jobId}>
-                  <td class="breaking">{job.filename || job.source}{job.error && <small class="reason">{job.error.message || job.error.reason}</small>}</td>
-                  <td>{told(job)}</td>
-                  <td>{dateTime(job.createdAt?.seconds)}</td>
+                  <td class="breaking">{job.filename || job.source}{job.error && <small class="reason">{told(job.error.reason, job.error.message)}</small>}</td>
+                  <td>{standing(job)}</td>
+                  <td class="when">{dateTime(job.createdAt?.seconds)}</td>
                 </tr>
               ))}
             </tbody>

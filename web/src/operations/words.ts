@@ -6,7 +6,7 @@ const french = {
   states: { ok: "Bon", warning: "À regarder", failed: "En panne" }, remedy: "Pour y remédier :", fine: (count: number) => `Ce qui va bien (${count})`,
   names: {
     ingest: "Lecture des documents", embed: "Vecteurs", rerank: "Classement des passages", generate: "Modèle de langue", jobs: "Travaux", failures: "Échecs",
-    spaces: "Modèles des collections", model: "Modèle de vecteurs", vectors: "Vecteurs des passages", index: "Index", broker: "File des messages", clock: "Horloges", certificate: "Certificat",
+    spaces: "Modèles des collections", model: "Modèle de vecteurs", vectors: "Vecteurs des passages", index: "Index", broker: "File des messages", clock: "Horloges", certificate: "Certificat", releases: "Versions des services", schema: "Base de données",
   } as Readonly<Record<string, string>>,
   buckets: "Dossiers surveillés", noBuckets: "Aucun dossier n’est surveillé. Ils se règlent à l’installation.",
   goesTo: (collection: string) => `vers « ${collection} »`, category: (name: string) => `catégorie ${name}`, takes: (globs: string) => `seulement ${globs}`, leaves: (globs: string) => `sauf ${globs}`,
@@ -28,7 +28,7 @@ const english: Widened<typeof french> = {
   states: { ok: "Good", warning: "To look at", failed: "Broken" }, remedy: "What mends it:", fine: (count) => `What is well (${count})`,
   names: {
     ingest: "Reading documents", embed: "Vectors", rerank: "Ranking of passages", generate: "Language model", jobs: "Jobs", failures: "Failures",
-    spaces: "Models of collections", model: "Embedding model", vectors: "Vectors of passages", index: "Index", broker: "Message queue", clock: "Clocks", certificate: "Certificate",
+    spaces: "Models of collections", model: "Embedding model", vectors: "Vectors of passages", index: "Index", broker: "Message queue", clock: "Clocks", certificate: "Certificate", releases: "Releases of the services", schema: "Database",
   },
   buckets: "Watched folders", noBuckets: "No folder is watched. They are set up with the installation.",
   goesTo: (collection) => `to “${collection}”`, category: (name) => `category ${name}`, takes: (globs) => `only ${globs}`, leaves: (globs) => `but ${globs}`,

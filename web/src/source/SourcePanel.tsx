@@ -11,6 +11,7 @@ import { IconButton } from "../ui/IconButton";
 import { notifyError } from "../ui/notices";
 import { type DocumentText, MORE, pagesOf, readText, widened, type Window, windowAround } from "./documentText";
 import { mark } from "./marking";
+import { Original } from "./Original";
 import { PagePicture } from "./PagePicture";
 import { placesNamed } from "./places";
 import { Pictures } from "./Pictures";
@@ -62,6 +63,7 @@ export function SourcePanel({ opened }: { opened: Opened }) {
         {!reference.passage && reference.chunkId && <p class="hint">{words.source.unknownPassage}</p>}
         {reference.faqEntryId && <p class="hint">{words.source.faq}</p>}
         {reference.passage && (change.value === "newer" || change.value === "gone" || !reference.documentId) && <AsRead reference={reference} />}
+        {there && <Original reference={reference} />}
         {there && <Pictures reference={reference} />}
         {there && pictured.value && (
           <div class="tabs" role="tablist" aria-label={words.source.document}>

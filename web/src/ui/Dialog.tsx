@@ -5,17 +5,19 @@ import { t } from "../i18n";
 import { IconButton } from "./IconButton";
 import { Notices } from "./notices";
 
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
+/** `closable` is false for what has to be answered before anything else can be done. */
+export function Dialog({ title, onClose, children, closable = true }: { title: string; onClose: () => void; children: ComponentChildren; closable?: boolean }) {
   const element = useRef<HTMLDialogElement>(null);
   const name = useId();
   useEffect(() => element.current?.showModal(), []);
   return (
     <dialog ref={element} class="dialog" aria-labelledby={name} onClose={onClose}
-      onClick={(event) => event.target === element.current && element.current?.close()}>
+      onCancel={(event) => closable || event.preventDefault()}
+      onClick={(event) => closable && event.target === element.current && element.current?.close()}>
       <div class="dialog-inside">
         <header>
           <h2 id={name}>{title}</h2>
-          <IconButton icon="close" label={t().common.close} onClick={() => element.current?.close()} />
+          {closable && <IconButton icon="close" label={t().common.close} onClick={() => element.current?.close()} />}
         </header>
         {children}
       </div>

@@ -5,6 +5,8 @@ const PATHS = {
   curation: "M12 3l2.6 5.6 6 .7-4.4 4.2 1.1 6L12 16.6 6.7 19.5l1.1-6L3.4 9.3l6-.7z",
   operations: "M3 12h4l3-8 4 16 3-8h4",
   plus: "M12 5v14M5 12h14",
+  play: "M7 4.500l12 7.500-12 7.500z",
+  download: "M12 4v11M7 10l5 5 5-5M5 20h14",
   send: "M12 19V5M6 11l6-6 6 6",
   stop: "M7 7h10v10H7z",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings
 from sourcier.services.chassis.errors import InvalidArgument
 from sourcier.services.chassis.settings import PostgresSettings, ServiceSettings, settings_config, shared
 from sourcier.services.chassis.tenants import checked_tenant
+from sourcier.services.gateway.access.daily import DailyLimits
 from sourcier.services.gateway.access.principal import Role, role_named
 from sourcier.services.gateway.access.urls import checked_url
 
@@ -61,6 +62,15 @@ class AccessSettings(BaseSettings):
     """Where the audit log goes, JSON lines; unset for the log of the service. It is opened anew when moved away."""
     audit_reads: bool = True
     """Whether it has calls that only read."""
+    tenant_tokens_per_day: int = Field(default=0, ge=0)
+    """Tokens of the language model, read and written, that questions of one tenant may use in a day (universal time);
+    0 for no limit."""
+    person_tokens_per_day: int = Field(default=0, ge=0)
+    """The same for one user or key, where callers are asked who they are."""
+    tenant_upload_bytes_per_day: int = Field(default=0, ge=0)
+    """Bytes of documents that one tenant may send in a day, by upload or as text; 0 for no limit."""
+    person_upload_bytes_per_day: int = Field(default=0, ge=0)
+    """The same for one user or key."""
     tls_certificate: Path | None = None
     """The certificate with its chain, PEM; with `tls_key`, the gateway speaks TLS. Both are read again when changed."""
     tls_key: Path | None = None
@@ -107,6 +117,14 @@ class AccessSettings(BaseSettings):
             return checked_tenant(tenant)
         except InvalidArgument as error:
             raise ValueError("a tenant is 1 to 40 characters of a-z, 0-9 and '-'") from error
+
+    @property
+    def daily_limits(self) -> DailyLimits:
+        """What a tenant and a person may use in a day."""
+        return DailyLimits(
+            tenant_tokens=self.tenant_tokens_per_day, person_tokens=self.person_tokens_per_day,
+            tenant_upload_bytes=self.tenant_upload_bytes_per_day, person_upload_bytes=self.person_upload_bytes_per_day,
+        )
 
     def check_access(self) -> None:
         """Raise ValueError where settings that need one another are not all there."""

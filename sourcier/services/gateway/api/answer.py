@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,7 @@ from sourcier.services.chassis.grpc.channels import Deadline, from_reason
 from sourcier.services.chassis.grpc.serving import require, tenant_of
 from sourcier.services.chassis.ids import is_id
 from sourcier.services.chassis.storable import check_storable
+from sourcier.services.gateway.access.daily import DailyUse, Measure, Spending, begin_spending
 from sourcier.services.gateway.agents import Agents, AskedAgent
 from sourcier.services.gateway.answering.options import AnswerOptions
 from sourcier.services.gateway.api.retrieval_options import DEFAULT_LIMIT, RetrievalOptions, RetrievalPlanner
@@ -37,6 +38,7 @@ from sourcier.services.gateway.contract.conversations import kept_history
 from sourcier.services.gateway.contract.filters import facets_message, filters_of, first_collection
 from sourcier.services.gateway.contract.units import passage_kinds
 from sourcier.services.gateway.dialogue.dialogue import Dialogue, Turn
+from sourcier.services.gateway.events import Event, Finished
 from sourcier.services.gateway.evidence.checking import Thresholds
 from sourcier.services.gateway.evidence.citing import Strictness
 from sourcier.services.gateway.history import DEFAULT_LANGUAGE, Language, language_of
@@ -71,7 +73,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
 
     def __init__(
         self, retriever: Retriever, dialogue: Dialogue, settings: GatewaySettings, answers: Answers, agents: Agents,
-        planner: RetrievalPlanner,
+        planner: RetrievalPlanner, daily: DailyUse,
     ) -> None:
         self._retriever = retriever
         self._dialogue = dialogue
@@ -79,6 +81,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         self._answers = answers
         self._agents = agents
         self._planner = planner
+        self._daily = daily
 
     async def Search(self, request: answer_pb2.SearchRequest, context: Context) -> answer_pb2.SearchResponse:
         """Find the passages that a question is closest to."""
@@ -156,6 +159,7 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         """Stream an answer as it is made."""
         settings = self._settings
         query = self._query(request, context)
+        await self._daily.check(Measure.TOKENS, tenant=query.tenant)
         turn = await self._turn(request, context)
         query = await self._for_agent(request, query)
         query = await self._within(request.filter, query, Deadline.of(context))
@@ -166,7 +170,9 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         options = self._options(request, query.agent)
         deadline = Deadline.of(context, default_seconds=settings.ask_seconds_max)
         answer = self._answers.start(
-            lambda answer_id: self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline),
+            lambda answer_id: self._counted(
+                self._dialogue.answer(turn, query, options, answer_id=answer_id, deadline=deadline), query.tenant
+            ),
             tenant=query.tenant,
         )
         async with aclosing(answer.read(after_sequence=0)) as events:
@@ -175,6 +181,20 @@ class AnswerServer(answer_pb2_grpc.AnswerServiceServicer):
         # The event is for who reads the stream; the status, set by the interceptor, for who reads that.
         if answer.error is not None:
             raise answer.error
+
+    async def _counted(self, events: AsyncGenerator[Event, None], tenant: str) -> AsyncGenerator[Event, None]:
+        """Pass an answer on, and count at its end what it used, however it ended."""
+        spending = Spending()
+        begin_spending(spending)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, Finished):
+                        # Before it is told: whoever asks the next question then meets the count.
+                        await self._daily.add(Measure.TOKENS, spending.taken(), tenant=tenant)
+                    yield event
+        finally:
+            await self._daily.add(Measure.TOKENS, spending.taken(), tenant=tenant)
 
     async def Resume(
         self, request: answer_pb2.ResumeRequest, context: Context

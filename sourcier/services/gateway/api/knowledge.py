@@ -18,6 +18,7 @@ from sourcier.services.chassis.grpc.channels import Deadline
 from sourcier.services.chassis.grpc.limits import long_call
 from sourcier.services.chassis.grpc.serving import received, require, tenant_of
 from sourcier.services.chassis.postgres.database import Connection, Database
+from sourcier.services.gateway.access.daily import DailyUse, Measure
 from sourcier.services.gateway.api.access import grant_to_creator
 from sourcier.services.gateway.api.originals import Originals
 from sourcier.services.gateway.contract.conflicts import conflicts_message
@@ -62,8 +63,9 @@ _ORDERS: dict[int, Order] = {
 class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     """The public face of the documents."""
 
-    def __init__(self, database: Database, peers: Peers) -> None:
+    def __init__(self, database: Database, peers: Peers, daily: DailyUse) -> None:
         self._database = database
+        self._daily = daily
         self._peers = peers
         self._originals = Originals(database, peers)
         self._conflicts = Conflicts(database)
@@ -357,9 +359,12 @@ class KnowledgeServer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def _submit(
         self, context: Context, header: knowledge_pb2.DocumentHeader, pieces: AsyncIterator[bytes]
     ) -> ingest_pb2.SubmitResponse:
+        tenant = tenant_of(context)
+        left = await self._daily.check(Measure.UPLOAD_BYTES, tenant=tenant)
+
         async def requests() -> AsyncGenerator[ingest_pb2.SubmitRequest, None]:
             yield ingest_pb2.SubmitRequest(header=internal_header(header))
-            async for piece in pieces:
+            async for piece in self._daily.pieces(pieces, left=left, tenant=tenant):
                 yield ingest_pb2.SubmitRequest(data=piece)
 
         response: ingest_pb2.SubmitResponse = await channels.upload(

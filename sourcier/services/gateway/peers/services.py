@@ -17,12 +17,16 @@ from sourcier.rerank.v1 import rerank_pb2, rerank_pb2_grpc
 from sourcier.services.chassis.errors import ServiceError
 from sourcier.services.chassis.grpc import channels
 from sourcier.services.chassis.grpc.channels import Deadline, Identity
+from sourcier.services.gateway.access.daily import spend
 from sourcier.services.gateway.chat import ChatMessage, Prompt, ToolCall, ToolDefinition
 from sourcier.services.gateway.events import Usage
 from sourcier.services.gateway.peers.embedding import EmbedServices, QueryEmbedding
 from sourcier.services.gateway.peers.entailing import EntailmentOffer, Relation
 from sourcier.services.gateway.peers.releases import is_of
 from sourcier.services.gateway.peers.reranking import RerankCandidate, Reranking
+
+TOKEN_CHARACTERS = 4
+"""About how many characters a token has, where a generation was broken off before the model told."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,7 @@ class Peers:
             peer="generate", tenant=tenant, deadline=deadline, cap_seconds=self._limits.generate_seconds,
         )
         used = response.usage
+        spend(used.prompt_tokens + used.completion_tokens)
         return (
             {each.choice: each.log_probability for each in response.scores},
             Usage(used.prompt_tokens, used.cached_tokens, used.completion_tokens),
@@ -220,8 +225,12 @@ class Peers:
             generation_id=generation_id,
             messages=_messages(prompt), sampling=sampling, cache_salt=tenant, by_sentence=by_sentence,
         )
-        async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
-            yield _texts(responses)
+        tally = _Tally(len(prompt.system) + len(prompt.user))
+        try:
+            async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
+                yield _texts(responses, tally)
+        finally:
+            tally.spend()
 
     @asynccontextmanager
     async def converse(
@@ -241,8 +250,12 @@ class Peers:
             tools=[generate_pb2.Tool(name=tool.name, description=tool.description, parameters=tool.parameters)
                    for tool in tools],
         )
-        async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
-            yield _parts(responses)
+        tally = _Tally(sum(len(message.content) for message in messages))
+        try:
+            async with self._generated(request, tenant=tenant, deadline=deadline) as responses:
+                yield _parts(responses, tally)
+        finally:
+            tally.spend()
 
     def _generated(
         self, request: generate_pb2.GenerateRequest, *, tenant: str, deadline: Deadline
@@ -276,31 +289,52 @@ def _message(message: ChatMessage) -> generate_pb2.Message:
     )
 
 
-async def _texts(responses: AsyncIterator[generate_pb2.GenerateResponse]) -> AsyncIterator[str | Generation]:
+class _Tally:
+    """What a generation used: as the model counts, or by its characters where it was broken off before that."""
+
+    def __init__(self, characters: int) -> None:
+        self.characters = characters
+        self.ended: Generation | None = None
+
+    def spend(self) -> None:
+        """Note it for the call that is served."""
+        if self.ended is None:
+            spend(self.characters // TOKEN_CHARACTERS)
+        else:
+            spend(self.ended.usage.prompt_tokens + self.ended.usage.completion_tokens)
+
+
+async def _texts(
+    responses: AsyncIterator[generate_pb2.GenerateResponse], tally: _Tally
+) -> AsyncIterator[str | Generation]:
     """Yield the text of a model that was offered no tools, then how it ended."""
     # Beside `_parts`, not on top of it: each token would pass through one generator more.
     async for response in responses:
         if response.WhichOneof("part") == "text":
+            tally.characters += len(response.text)
             yield response.text
         elif response.HasField("finish"):
             await _to_the_end(responses)
-            yield _ended(response.finish)
+            tally.ended = _ended(response.finish)
+            yield tally.ended
             return
     raise _broken_off()
 
 
 async def _parts(
-    responses: AsyncIterator[generate_pb2.GenerateResponse],
+    responses: AsyncIterator[generate_pb2.GenerateResponse], tally: _Tally
 ) -> AsyncIterator[str | ToolCall | Generation]:
     async for response in responses:
         part = response.WhichOneof("part")
         if part == "text":
+            tally.characters += len(response.text)
             yield response.text
         elif part == "tool_call":
             yield ToolCall(response.tool_call.id, response.tool_call.name, response.tool_call.arguments)
         else:
             await _to_the_end(responses)
-            yield _ended(response.finish)
+            tally.ended = _ended(response.finish)
+            yield tally.ended
             return
     raise _broken_off()
 

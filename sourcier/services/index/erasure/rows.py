@@ -29,7 +29,7 @@ REST = (
     "document_relations", "acronyms", "document_versions", "documents", "collections",
 )
 """What is left once collections were deleted in the way of collections."""
-ACCESS = ("grants", "api_keys", "tenants")
+ACCESS = ("grants", "api_keys", "daily_use", "tenants")
 """Who may come in: last, since whoever asks for the erasure comes in by it."""
 KEPT = ("erasures", "file_removals")
 """The report; and notes of files that a worker may bring back, which hold a digest and go when the file is gone."""

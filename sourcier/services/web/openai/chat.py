@@ -17,7 +17,7 @@ from sourcier.services.web.callers import caller_of
 from sourcier.services.web.events import CONTENT_TYPE, PING, event, with_pings
 from sourcier.services.web.gateway import Gateway
 from sourcier.services.web.openai.errors import error_body, error_response
-from sourcier.services.web.openai.models import listed
+from sourcier.services.web.openai.models import listed, one_of
 from sourcier.services.web.openai.requests import Completion, read_completion
 from sourcier.services.web.openai.sources import Sources
 from sourcier.services.web.openai.titles import own_reply
@@ -48,14 +48,24 @@ class Models:
         asked = request.path_params["model"]
         try:
             models = await while_connected(request.receive, listed(self._gateway, caller_of(request.headers)))
+            found = one_of(models, asked)
         except OURS as error:
             return error_response(refusal(error))
-        for model in models:
-            if model["id"] == asked:
-                return JSONResponse(model)
+        if found is not None:
+            return JSONResponse(found)
         return error_response(Refusal(status_pb2.Status(
             code=code_pb2.NOT_FOUND, message=f"the model {asked[:200]!r} does not exist; /v1/models lists them"
         )))
+
+
+async def unknown(request: Request) -> Response:
+    """Tell a caller of another part of OpenAI's API which there are, in the words that its client reads."""
+    path = request.url.path[:200]
+    return JSONResponse({"error": {
+        "message": f"there is no {request.method} {path} here; this service has /v1/chat/completions, /v1/embeddings, "
+                   "/v1/models and /v1/rerank",
+        "type": "invalid_request_error", "param": None, "code": "unknown_url",
+    }}, status_code=404)
 
 
 class ChatCompletions:

@@ -14,12 +14,13 @@ _TYPES = {
     409: "invalid_request_error", 413: "invalid_request_error", 429: "rate_limit_error",
 }
 _CODES = {code_pb2.UNAUTHENTICATED: "invalid_api_key", code_pb2.RESOURCE_EXHAUSTED: "rate_limit_exceeded"}
+_REASONS = {"DAILY_LIMIT": "insufficient_quota"}
 MODEL_FIELDS = frozenset({"collection", "filter.collection", "agent", "deployment", "model"})
 
 
 def error_body(error: Refusal) -> dict[str, Any]:
     """Return an error's body; what the gateway does not find, of a question, is its model."""
-    code = _CODES.get(error.code, error.reason.lower())
+    code = _REASONS.get(error.reason) or _CODES.get(error.code, error.reason.lower())
     field = error.field
     if error.code == code_pb2.NOT_FOUND:
         code, field = "model_not_found", field or "model"

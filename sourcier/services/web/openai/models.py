@@ -6,7 +6,7 @@ ending says how sources are told: `collection/handbook:annotations`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -81,6 +81,13 @@ async def listed(gateway: Gateway, caller: Caller) -> list[dict[str, Any]]:
                 "owned_by": "sourcier",
             })
     return found
+
+
+def one_of(models: Sequence[dict[str, Any]], asked: str) -> dict[str, Any] | None:
+    """Return the model that a name means, as it was named: a short name, or an ending, means one that is listed."""
+    model = read_model(asked, citations="list")
+    listed_as = f"{model.kind}/{model.name}"
+    return next((each | {"id": asked} for each in models if each["id"] == listed_as), None)
 
 
 async def _all(gateway: Gateway, method: Method, caller: Caller) -> AsyncIterator[Any]:

@@ -94,13 +94,37 @@ class Provider:
         known = await self._configuration(terms)
         return str(known.get("end_session_endpoint", ""))
 
+    async def revoke(self, terms: Terms, tokens: Tokens) -> bool:
+        """Have the provider forget a session's tokens (RFC 7009); return whether it has a place for that.
+
+        A copy of the cookie can then be renewed no more. Raises Unavailable, PermissionDenied where it did not.
+        """
+        if not (await self._configuration(terms)).get("revocation_endpoint"):
+            return False
+        endpoint = await self._endpoint(terms, "revocation_endpoint")
+        for kind, token in (("refresh_token", tokens.refresh), ("access_token", tokens.bearer)):
+            if not token:
+                continue
+            try:
+                answer = await self._http.post(endpoint, data=self._signed(
+                    terms, {"token": token, "token_type_hint": kind}
+                ))
+            except httpx.HTTPError as error:
+                raise Unavailable("the identity provider does not answer; try again in a moment") from error
+            # Some revoke no access tokens of theirs, and say so: without the other they end by themselves.
+            if answer.status_code != 200 and kind == "refresh_token":
+                raise PermissionDenied(f"the identity provider revoked nothing: it answered {answer.status_code}")
+        return True
+
+    def _signed(self, terms: Terms, form: Mapping[str, str]) -> dict[str, str]:
+        """Return a form with what names this client."""
+        return {**form, "client_id": terms.client_id,
+                **({"client_secret": self._client_secret} if self._client_secret else {})}
+
     async def _answered(self, terms: Terms, form: Mapping[str, str]) -> dict[str, Any]:
         endpoint = await self._endpoint(terms, "token_endpoint")
-        sent = {**form, "client_id": terms.client_id}
-        if self._client_secret:
-            sent["client_secret"] = self._client_secret
         try:
-            answer = await self._http.post(endpoint, data=sent)
+            answer = await self._http.post(endpoint, data=self._signed(terms, form))
             found = answer.json()
         except (httpx.HTTPError, ValueError) as error:
             raise Unavailable("the identity provider does not answer; try again in a moment") from error

@@ -8,6 +8,7 @@ import hmac
 import logging
 import secrets
 import time
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
@@ -142,10 +143,11 @@ class SignIn:
         """End the session here, and tell where to end it with the provider, where it began there."""
         held = self._sessions.opened(request.headers)
         terms = None if held is None or not is_jwt(held["bearer"]) else await self._terms.terms()
-        try:
-            url = "" if terms is None else await self._provider.end_session_url(terms)
-        except ServiceError:
-            url = ""
+        url = ""
+        if held is not None and terms is not None:
+            await self._sessions.revoke(held, terms)
+            with suppress(ServiceError):
+                url = await self._provider.end_session_url(terms)
         response = JSONResponse({"end_session": url})
         for cookie in self._sessions.ended():
             response.headers.append("set-cookie", cookie)

@@ -29,6 +29,10 @@ ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Lax"
 renewals_total = Counter(
     "sourcier_session_renewals_total", "Sessions renewed with the identity provider, by outcome.", ["outcome"]
 )
+revocations_total = Counter(
+    "sourcier_session_revocations_total", "Sessions that were signed out, by what the identity provider did: revoked; "
+    "unknown where it has no such place; failed.", ["outcome"],
+)
 
 
 class Sessions:
@@ -69,11 +73,27 @@ class Sessions:
             return tokens if tokens.expires_at > time.time() else None
         return await self._renewed(tokens)
 
+    async def revoke(self, held: dict[str, Any], terms: Terms) -> None:
+        """Have the provider forget a session that ends, so that no copy of its cookie is renewed.
+
+        Signing out does not wait for a provider that is away: it goes on without, which is logged and counted.
+        """
+        given = Tokens(bearer=held["bearer"], refresh=held["refresh"], expires_at=held["expires_at"])
+        # The request to sign out may have renewed it on its way here.
+        tokens = await self.current(held) or given
+        self._renewing.pop(_digest(given), None)
+        try:
+            outcome = "revoked" if await self._provider.revoke(terms, tokens) else "unknown"
+        except ServiceError as error:
+            logger.warning("a session that was signed out lasts with the identity provider: %s", error.message)
+            outcome = "failed"
+        revocations_total.labels(outcome).inc()
+
     async def _renewed(self, tokens: Tokens) -> Tokens | None:
         """Renew once, for all requests that come with the same tokens at about the same time."""
         now = time.monotonic()
         self._renewing = {key: entry for key, entry in self._renewing.items() if entry[0] > now}
-        key = hashlib.sha256(tokens.refresh.encode()).hexdigest()
+        key = _digest(tokens)
         if key not in self._renewing:
             self._renewing[key] = now + REMEMBERED_SECONDS, asyncio.ensure_future(self._renew(tokens))
         # Shielded: a request that leaves must not take the renewal from the next one.
@@ -125,6 +145,10 @@ class WithSessions:
             await send(message)
 
         await self._application(scope, receive, sending)
+
+
+def _digest(tokens: Tokens) -> str:
+    return hashlib.sha256(tokens.refresh.encode()).hexdigest()
 
 
 def cookies_of(headers: Headers) -> dict[str, str]:

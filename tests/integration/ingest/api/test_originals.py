@@ -18,6 +18,7 @@ from sourcier.gateway.v1 import knowledge_pb2, knowledge_pb2_grpc
 from sourcier.ingest.v1 import originals_pb2_grpc
 from sourcier.services.chassis.grpc.channels import open_channel
 from sourcier.services.chassis.grpc.serving import Server
+from sourcier.services.gateway.access.daily import DailyLimits, DailyUse
 from sourcier.services.gateway.api.knowledge import KnowledgeServer
 from sourcier.services.index.search.passages import list_passages
 from sourcier.services.ingest.api.originals import OriginalServer
@@ -45,7 +46,8 @@ async def showing(service: Pipeline, *, tenant: str = TENANT) -> AsyncIterator[C
         channel = open_channel(f"127.0.0.1:{ingest.port}")
         peers: Any = SimpleNamespace(ingest=service.stub, originals=originals_pb2_grpc.OriginalServiceStub(channel))
         gateway.add(knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
-                    KnowledgeServer(service.database, peers), "sourcier.gateway.v1.KnowledgeService")
+                    KnowledgeServer(service.database, peers, DailyUse(service.database, DailyLimits())),
+                    "sourcier.gateway.v1.KnowledgeService")
         await gateway.start()
         try:
             async with Client(f"127.0.0.1:{gateway.port}", tenant=tenant) as client:

@@ -1099,7 +1099,8 @@ export type Explanation = Message<"sourcier.gateway.v1.Explanation"> & {
   titleShare: number;
 
   /**
-   * What its document's date added to the re-ranker's score; 0 where the question says nothing of time.
+   * What its document's date added to the re-ranker's score, below 0 for one of another time than the question's; 0 where
+   * the question says nothing of time.
    *
    * @generated from field: double time_share = 16;
    */
