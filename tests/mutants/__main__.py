@@ -34,7 +34,9 @@ def main() -> int:
         return 0
     warm()
     begun = time.monotonic()
-    outcomes = list(_attempted(chosen, arguments))
+    outcomes = _kept(chosen, arguments.kept)
+    tried = {outcome.mutant for outcome in outcomes}
+    outcomes += _attempted([mutant for mutant in chosen if mutant not in tried], arguments)
     killed = sum(bool(outcome.killed_by) for outcome in outcomes)
     seconds = time.monotonic() - begun
     for outcome in outcomes:
@@ -89,6 +91,19 @@ def _choose(files: list[str], count: int, seed: int, *, lines: dict[str, set[int
     return [chance.choice(by_line[line]) for line in drawn]
 
 
+def _kept(chosen: list[Mutant], kept: Path | None) -> list[Outcome]:
+    """Return what became of mutants in an earlier run that was ended, by the file that keeps it."""
+    if kept is None or not kept.exists():
+        return []
+    outcomes = [_outcome(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    return [outcome for outcome in outcomes if outcome.mutant in chosen]
+
+
+def _outcome(line: str) -> Outcome:
+    told = json.loads(line)
+    return Outcome(Mutant(**told["mutant"]), told["killed_by"], told["untested"])
+
+
 def _attempted(chosen: list[Mutant], arguments: argparse.Namespace) -> Iterator[Outcome]:
     """Try mutants in as many processes as asked for; yield what came of each, as it comes."""
     reading, writing = os.pipe()
@@ -102,12 +117,10 @@ def _attempted(chosen: list[Mutant], arguments: argparse.Namespace) -> Iterator[
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as pipe:
         for line in pipe:
-            told = json.loads(line)
-            outcome = Outcome(Mutant(**told["mutant"]), told["killed_by"], told["untested"])
             if arguments.kept:
                 with arguments.kept.open("a", encoding="utf-8") as keeping:
                     keeping.write(line)
-            yield outcome
+            yield _outcome(line)
     for pid in workers:
         os.waitpid(pid, 0)
 
@@ -143,7 +156,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=0.0, help="exit with 1 where a smaller share is killed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--known", type=Path, default=None, help="a file that keeps what each test runs")
-    parser.add_argument("--kept", type=Path, default=None, help="a file that keeps what became of each mutant")
+    parser.add_argument("--kept", type=Path, default=None,
+                        help="a file that keeps what became of each mutant; those in it are not tried again")
     return parser.parse_args()
 
 
