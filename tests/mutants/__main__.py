@@ -19,7 +19,7 @@ from tests.mutants.trial import Outcome, Trial
 
 ROOT = Path(__file__).parents[2]
 GENERATED = "v1"
-EXPORTS = ("sourcier/models/recipes/", "sourcier/models/train/")
+EXPORTS = ("sourcier/models/exports/", "sourcier/models/train/")
 """What converts and trains models: it needs torch, which stands in another environment."""
 
 

@@ -1,16 +1,15 @@
-"""Write the list of patterns that are linear, counting those that are not in it yet: `python -m tests.unit.patterns`."""
+"""Write the list of linear patterns, counting those that are not in it yet: `python -m tests.unit.patterns`."""
 
 from __future__ import annotations
 
 import sys
 
 from tests.unit.patterns.growth import LIST, digest, listed, offence
-from tests.unit.patterns.test_patterns import RUN_TIME
-from tests.unit.patterns.uses import modules, uses
+from tests.unit.patterns.test_patterns import all_uses
 
 # A repeat calls itself for each of its turns.
 sys.setrecursionlimit(100_000)
-found, _ = uses(modules(), RUN_TIME)
+found, _ = all_uses()
 offenders = [use.where for use in found if digest(use) not in listed() and offence(use) is not None]
 if offenders:
     sys.exit(f"not linear: {', '.join(offenders)}")

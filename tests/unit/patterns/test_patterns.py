@@ -17,6 +17,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -53,10 +54,16 @@ def _deep() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
+@cache
+def all_uses() -> tuple[list[Use], list[str]]:
+    """Return how the code uses its patterns, and what of them is not known."""
+    return uses(modules(), RUN_TIME)
+
+
 # Where the list is stale all patterns are counted: half a minute of a processor that others may use as well.
 @pytest.mark.timeout(600)
 def test_no_pattern_takes_more_than_linear_time(pytestconfig: pytest.Config) -> None:
-    found, unknown = uses(modules(), RUN_TIME)
+    found, unknown = all_uses()
     assert not unknown, "say in RUN_TIME what these patterns are made of"
     assert len(found) > 100
     known = _known(pytestconfig)
@@ -76,7 +83,7 @@ def _known(config: pytest.Config) -> set[str]:
 def test_the_list_of_linear_patterns_is_of_patterns_that_there_are() -> None:
     """One that was changed goes from the list; what is new is counted until it is in it."""
     if sys.version_info[:2] == (3, 11):
-        found, _ = uses(modules(), RUN_TIME)
+        found, _ = all_uses()
         assert len(listed() & set(map(digest, found))) > 0.8 * len(found), "run: python -m tests.unit.patterns"
 
 
