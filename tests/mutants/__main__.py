@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -80,15 +81,19 @@ def _lines(base: str) -> dict[str, set[int]]:
 
 
 def _choose(files: list[str], count: int, seed: int, *, lines: dict[str, set[int]] | None) -> list[Mutant]:
-    """Draw mutants, each line of code as likely as any other: a table of numbers would be most of them."""
-    by_line: dict[tuple[str, int], list[Mutant]] = {}
+    """Draw mutants, each line of code as likely as any other: a table of numbers would be most of them.
+
+    A line is drawn by its text and its function, so that the same lines come again after others were changed.
+    """
+    by_line: dict[str, list[Mutant]] = {}
     for file in files:
-        for mutant in mutants(file, (ROOT / file).read_text(encoding="utf-8")):
+        source = (ROOT / file).read_text(encoding="utf-8")
+        texts = source.splitlines()
+        for mutant in mutants(file, source):
             if lines is None or mutant.line in lines.get(file, ()):
-                by_line.setdefault((file, mutant.line), []).append(mutant)
-    chance = random.Random(seed)
-    drawn = chance.sample(sorted(by_line), min(count, len(by_line)))
-    return [chance.choice(by_line[line]) for line in drawn]
+                text = f"{seed} {file} {mutant.function} {texts[mutant.line - 1]}"
+                by_line.setdefault(hashlib.sha256(text.encode()).hexdigest(), []).append(mutant)
+    return [random.Random(drawn).choice(by_line[drawn]) for drawn in sorted(by_line)[:count]]
 
 
 def _kept(chosen: list[Mutant], kept: Path | None) -> list[Outcome]:

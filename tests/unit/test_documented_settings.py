@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def variables(settings: type[BaseSettings], *, required: bool = False) -> set[st
     }
 
 
+@cache
 def known() -> set[str]:
     """Return the variables of services and stack, of the command line, and of benchmarks."""
     own = {

@@ -302,7 +302,8 @@ async def test_no_marker_hides_an_image_or_a_foreign_address(said: str, shown: s
     text, citations, _, _ = await cite(whole, passages=PASSAGE_WITH_ADDRESS)
     assert " ".join(text.removeprefix(first.rstrip()).split()) == " ".join(shown.split())
     assert all(1 <= citation.marker <= 1 for citation in citations)
-    for cut in range(len(first), len(whole)):
+    # Within a word one cut is like another: those beside signs, and all of them at once.
+    for cut in (cut for cut in range(len(first), len(whole)) if not whole[cut - 1 : cut + 1].isalpha()):
         assert (await cite(whole[:cut], whole[cut:], passages=PASSAGE_WITH_ADDRESS))[0] == text
     assert (await cite(*whole, passages=PASSAGE_WITH_ADDRESS))[0] == text
 
