@@ -48,17 +48,20 @@ unit: ## Run the unit tests alone: seconds.
 lint: ## Check style, types, the direction of imports and the contracts.
 	@$(INSTALL) services dev
 	@$(RUN) -m ruff check .
-	@$(RUN) -m mypy sourcier eval bench demo requirements/install.py requirements/stubs.py requirements/tree.py
+	@$(RUN) -m mypy sourcier eval bench demo requirements/install.py requirements/stubs.py requirements/tree.py requirements/settings.py
 	@$(ENVIRONMENT)/lint-imports
 	@$(ENVIRONMENT)/buf lint
 	@$(PYTHON) requirements/tree.py --check
+	@$(RUN) -m requirements.settings --check
 
 proto: ## Generate the stubs from proto/ into sourcier/.
 	@$(INSTALL) proto
 	@.venv/proto/bin/python requirements/stubs.py
 
-tree: ## Write the tree of folders into docs/developing/architecture.md.
+tree: ## Write the tree of folders and the page of settings.
+	@$(INSTALL) services
 	@$(PYTHON) requirements/tree.py
+	@$(RUN) -m requirements.settings
 
 proto-check: ## Prove that the stubs that are checked in are fresh.
 	@$(INSTALL) proto

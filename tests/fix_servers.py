@@ -11,13 +11,17 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import nats
+import nats.js.errors
 import pytest
 import pytest_asyncio
 
 from sourcier.services.chassis.postgres.migrating import migrate
+from sourcier.services.chassis.queue import subjects
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
@@ -65,10 +69,22 @@ def nats_url(nats_server: NatsServer) -> str:
     return nats_server.url
 
 
-@pytest.fixture
-def subject_prefix() -> str:
-    """Return a prefix for subjects (and so for streams) that no other test uses."""
-    return f"test.{uuid.uuid4().hex[:12]}."
+@pytest_asyncio.fixture(loop_scope="session")
+async def subject_prefix(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """Yield a prefix for subjects (and so for streams) that no other test uses."""
+    prefix = f"test.{uuid.uuid4().hex[:12]}."
+    yield prefix
+    if "nats_server" in request.fixturenames:
+        await _forget(request.getfixturevalue("nats_server").url, prefix)
+
+
+async def _forget(url: str, prefix: str) -> None:
+    """Delete a test's streams: a broker looks after each for as long as it runs, and they would be thousands."""
+    async with await nats.connect(url) as client:
+        context = client.jetstream()
+        for stream, _ in subjects.streams():
+            with suppress(nats.js.errors.NotFoundError):
+                await context.delete_stream(subjects.stream_name(prefix, stream))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

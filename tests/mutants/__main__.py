@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from tests.mutants.trial import Outcome, Trial
 
 ROOT = Path(__file__).parents[2]
 GENERATED = "v1"
-EXPORTS = ("sourcier/models/recipes/", "sourcier/models/train/")
+EXPORTS = ("sourcier/models/exports/", "sourcier/models/train/")
 """What converts and trains models: it needs torch, which stands in another environment."""
 
 
@@ -34,7 +35,9 @@ def main() -> int:
         return 0
     warm()
     begun = time.monotonic()
-    outcomes = list(_attempted(chosen, arguments))
+    outcomes = _kept(chosen, arguments.kept)
+    tried = {outcome.mutant for outcome in outcomes}
+    outcomes += _attempted([mutant for mutant in chosen if mutant not in tried], arguments)
     killed = sum(bool(outcome.killed_by) for outcome in outcomes)
     seconds = time.monotonic() - begun
     for outcome in outcomes:
@@ -78,15 +81,32 @@ def _lines(base: str) -> dict[str, set[int]]:
 
 
 def _choose(files: list[str], count: int, seed: int, *, lines: dict[str, set[int]] | None) -> list[Mutant]:
-    """Draw mutants, each line of code as likely as any other: a table of numbers would be most of them."""
-    by_line: dict[tuple[str, int], list[Mutant]] = {}
+    """Draw mutants, each line of code as likely as any other: a table of numbers would be most of them.
+
+    A line is drawn by its text and its function, so that the same lines come again after others were changed.
+    """
+    by_line: dict[str, list[Mutant]] = {}
     for file in files:
-        for mutant in mutants(file, (ROOT / file).read_text(encoding="utf-8")):
+        source = (ROOT / file).read_text(encoding="utf-8")
+        texts = source.splitlines()
+        for mutant in mutants(file, source):
             if lines is None or mutant.line in lines.get(file, ()):
-                by_line.setdefault((file, mutant.line), []).append(mutant)
-    chance = random.Random(seed)
-    drawn = chance.sample(sorted(by_line), min(count, len(by_line)))
-    return [chance.choice(by_line[line]) for line in drawn]
+                text = f"{seed} {file} {mutant.function} {texts[mutant.line - 1]}"
+                by_line.setdefault(hashlib.sha256(text.encode()).hexdigest(), []).append(mutant)
+    return [random.Random(drawn).choice(by_line[drawn]) for drawn in sorted(by_line)[:count]]
+
+
+def _kept(chosen: list[Mutant], kept: Path | None) -> list[Outcome]:
+    """Return what became of mutants in an earlier run that was ended, by the file that keeps it."""
+    if kept is None or not kept.exists():
+        return []
+    outcomes = [_outcome(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    return [outcome for outcome in outcomes if outcome.mutant in chosen]
+
+
+def _outcome(line: str) -> Outcome:
+    told = json.loads(line)
+    return Outcome(Mutant(**told["mutant"]), told["killed_by"], told["untested"])
 
 
 def _attempted(chosen: list[Mutant], arguments: argparse.Namespace) -> Iterator[Outcome]:
@@ -102,12 +122,10 @@ def _attempted(chosen: list[Mutant], arguments: argparse.Namespace) -> Iterator[
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as pipe:
         for line in pipe:
-            told = json.loads(line)
-            outcome = Outcome(Mutant(**told["mutant"]), told["killed_by"], told["untested"])
             if arguments.kept:
                 with arguments.kept.open("a", encoding="utf-8") as keeping:
                     keeping.write(line)
-            yield outcome
+            yield _outcome(line)
     for pid in workers:
         os.waitpid(pid, 0)
 
@@ -143,7 +161,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=0.0, help="exit with 1 where a smaller share is killed")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--known", type=Path, default=None, help="a file that keeps what each test runs")
-    parser.add_argument("--kept", type=Path, default=None, help="a file that keeps what became of each mutant")
+    parser.add_argument("--kept", type=Path, default=None,
+                        help="a file that keeps what became of each mutant; those in it are not tried again")
     return parser.parse_args()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import json
 import os
@@ -38,6 +39,16 @@ MEMORY_BYTES_MAX = 12 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """What a test file runs where nothing is changed."""
+
+    seconds: float
+    """The time it took; -1 where it fails."""
+    ran: frozenset[str] = frozenset()
+    """`file:function` of everything of the package that it called, or that was called when it was imported."""
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """What came of a run."""
 
@@ -47,8 +58,8 @@ class Told:
     ended: bool = True
     """False where the time bound ended it."""
     passed: int = 0
-    ran: frozenset[str] = field(default_factory=frozenset)
-    """Where it was asked for: `file:function` of everything of the package that ran."""
+    followed: dict[str, Followed] = field(default_factory=dict)
+    """Where it was asked for: each test file, and what it ran."""
 
 
 def warm() -> None:
@@ -86,7 +97,7 @@ def copied(root: Path) -> Iterator[Path]:
 
 
 def run(tree: Path, tests: list[str], *, seconds_max: float, follow: bool = False) -> Told:
-    """Run test files of a tree until one fails, or the time is over; with `follow`, tell what functions ran."""
+    """Run test files of a tree until one fails, or the time is over; with `follow`, all of them, and tell what ran."""
     reading, writing = os.pipe()
     begun = time.monotonic()
     # Sockets lie in there, and their paths are short.
@@ -114,7 +125,8 @@ def run(tree: Path, tests: list[str], *, seconds_max: float, follow: bool = Fals
         # No answer: the time is over, or the process died, which a test that runs it would have seen.
         ended = seconds < seconds_max
         return Told(failed="the process died" if ended else "", seconds=seconds, ended=ended)
-    return Told(answer["failed"], seconds, True, answer["passed"], frozenset(answer["ran"]))
+    followed = {test: Followed(each["seconds"], frozenset(each["ran"])) for test, each in answer["followed"].items()}
+    return Told(answer["failed"], seconds, True, answer["passed"], followed)
 
 
 def _end(pid: int) -> None:
@@ -153,11 +165,18 @@ class _Reporter:
 
 
 class _Follower:
-    """Keeps which functions of the package were called, by the calls alone: lines would cost ten times as much."""
+    """The pytest plugin that keeps which functions of the package each file calls, one process for all files.
+
+    By the calls alone: lines would cost ten times as much. What is called when modules are imported counts for every
+    file, since the first one imports for all; caches are emptied between files for the same reason.
+    """
 
     def __init__(self, tree: Path) -> None:
         self._prefix = f"{tree}/sourcier/"
         self._seen: set[CodeType] = set()
+        self._imported: list[str] = []
+        self._files: dict[str, dict[str, Any]] = {}
+        self._begun = 0.0
 
     def begin(self) -> None:
         threading.settrace(self._follow)
@@ -166,13 +185,46 @@ class _Follower:
     def _follow(self, frame: FrameType, event: str, argument: object) -> None:
         self._seen.add(frame.f_code)
 
-    def told(self) -> list[str]:
-        sys.settrace(None)
+    def _taken(self) -> list[str]:
         begin = len(self._prefix) - len("sourcier/")
+        seen, self._seen = self._seen, set()
         return sorted({
             f"{code.co_filename[begin:]}:{code.co_qualname.replace('<locals>.', '')}"
-            for code in self._seen if code.co_filename.startswith(self._prefix)
+            for code in seen if code.co_filename.startswith(self._prefix)
         })
+
+    def pytest_collection_finish(self) -> None:
+        self._imported = self._taken()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        if (file := nodeid.partition("::")[0]) not in self._files:
+            self._files[file] = {"seconds": 0.0, "ran": []}
+            _empty_caches()
+        self._begun = time.monotonic()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self._files[report.nodeid.partition("::")[0]]["seconds"] = -1.0
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        told = self._files[nodeid.partition("::")[0]]
+        told["ran"] += self._taken()
+        if told["seconds"] >= 0:
+            told["seconds"] += time.monotonic() - self._begun
+
+    def told(self) -> dict[str, dict[str, Any]]:
+        sys.settrace(None)
+        return {file: {**told, "ran": sorted({*told["ran"], *self._imported})} for file, told in self._files.items()}
+
+
+def _empty_caches() -> None:
+    """Empty the caches of the package's functions and methods: what lies in them is not called again."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "sourcier":
+            owners = [module, *(each for each in vars(module).values() if isinstance(each, type))]
+            for each in [each for owner in owners for each in list(vars(owner).values())]:
+                if isinstance(each, functools._lru_cache_wrapper):
+                    each.cache_clear()
 
 
 def _become(tree: Path, tests: list[str], writing: int, temporary: Path, follow: bool) -> None:
@@ -197,16 +249,16 @@ def _become(tree: Path, tests: list[str], writing: int, temporary: Path, follow:
         reporter, follower = _Reporter(), _Follower(tree)
         if follow:
             follower.begin()
-        arguments = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--rootdir", str(tree), "--timeout", "60",
-                     "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        code = pytest.main([*arguments, *tests], plugins=[reporter])
+        arguments = ["-q", "--continue-on-collection-errors" if follow else "-x", "-n", "0", "-p", "no:cacheprovider",
+                     "--rootdir", str(tree), "--timeout", "60", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        code = pytest.main([*arguments, *tests], plugins=[reporter, *([follower] if follow else [])])
         failed = reporter.failed or ("" if code in (0, 5) else f"pytest ended with {int(code)}")
-        told = {"failed": failed, "passed": reporter.passed, "ran": follower.told() if follow else []}
+        told = {"failed": failed, "passed": reporter.passed, "followed": follower.told() if follow else {}}
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(json.dumps(told).encode())
     except BaseException:
         with os.fdopen(writing, "wb") as pipe:
             failed = f"the run itself: {traceback.format_exc()}"
-            pipe.write(json.dumps({"failed": failed, "passed": 0, "ran": []}).encode())
+            pipe.write(json.dumps({"failed": failed, "passed": 0, "followed": {}}).encode())
     finally:
         os._exit(0)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 from pydantic_settings import BaseSettings
 
+from requirements import settings as settings_page
 from sourcier.services.chassis.environment import declared_variables
+from sourcier.services.chassis.settings import ServiceSettings
 from sourcier.services.embed.settings import EmbedSettings
 from sourcier.services.gateway.settings import GatewaySettings
 from sourcier.services.generate.settings import GenerateSettings
@@ -41,6 +44,7 @@ def variables(settings: type[BaseSettings], *, required: bool = False) -> set[st
     }
 
 
+@cache
 def known() -> set[str]:
     """Return the variables of services and stack, of the command line, and of benchmarks."""
     own = {
@@ -90,3 +94,17 @@ def test_what_a_service_needs_to_be_run_elsewhere_is_documented(service: str) ->
     needed, further = rows()[service]
     assert set(NAME.findall(needed)) == variables(SERVICES[service], required=True)
     assert set(NAME.findall(further)) <= variables(SERVICES[service])
+
+
+def test_the_page_of_settings_tells_their_defaults_and_bounds() -> None:
+    _, _, told = settings_page.PAGE.read_text("utf-8").partition(settings_page.BEGIN)
+    assert told.strip().splitlines() == settings_page.tables().strip().splitlines(), "run: make tree"
+
+
+@pytest.mark.parametrize("settings", [*SERVICES.values(), StackSettings], ids=lambda settings: settings.__name__)
+def test_every_setting_has_a_row_on_that_page(settings: type[BaseSettings]) -> None:
+    page = settings_page.PAGE.read_text("utf-8")
+    shared = {f"SOURCIER_<SERVICE>_{name.upper()}" for name in ServiceSettings.__annotations__}
+    prefix = str(settings.model_config["env_prefix"])
+    missing = {variable for variable in variables(settings) if f"| `{variable}` |" not in page}
+    assert {f"SOURCIER_<SERVICE>_{variable.removeprefix(prefix)}" for variable in missing} <= shared

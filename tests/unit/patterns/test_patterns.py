@@ -14,20 +14,18 @@ tried again, and tell by a group which it was.
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.patterns.attacks import Attack, attacks, largest_bound
-from tests.unit.patterns.steps import SteppedPattern, TooManySteps
+from tests.unit.patterns.growth import STEPS_MAX, digest, listed, offence
+from tests.unit.patterns.steps import SteppedPattern
 from tests.unit.patterns.uses import FULLMATCH, MATCH, SEARCH, Use, modules, uses
 
 RUN_TIME = {
@@ -44,10 +42,7 @@ RUN_TIME = {
 }
 """Values for the names out of which a call makes its pattern at run time."""
 KNOWN = "patterns/linear"
-"""Where pytest keeps the digests of the patterns that are known to be linear."""
-FEW = 8
-STEPS_MAX = 200_000
-"""Of a text of some thousands of characters; none of the code's patterns comes near."""
+"""Where pytest keeps the digests of patterns that were found linear, and are not yet in the list that is checked in."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +54,16 @@ def _deep() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
-# The first run counts all patterns: half a minute of a processor that others may use as well.
+@cache
+def all_uses() -> tuple[list[Use], list[str]]:
+    """Return how the code uses its patterns, and what of them is not known."""
+    return uses(modules(), RUN_TIME)
+
+
+# Where the list is stale all patterns are counted: half a minute of a processor that others may use as well.
 @pytest.mark.timeout(600)
 def test_no_pattern_takes_more_than_linear_time(pytestconfig: pytest.Config) -> None:
-    found, unknown = uses(modules(), RUN_TIME)
+    found, unknown = all_uses()
     assert not unknown, "say in RUN_TIME what these patterns are made of"
     assert len(found) > 100
     known = _known(pytestconfig)
@@ -74,8 +75,16 @@ def test_no_pattern_takes_more_than_linear_time(pytestconfig: pytest.Config) -> 
 
 
 def _known(config: pytest.Config) -> set[str]:
-    """Return the digests of what an earlier run found linear; counting all of it takes half a minute."""
-    return set(config.cache.get(KNOWN, [])) if config.pluginmanager.hasplugin("cacheprovider") else set()
+    """Return the digests of what was found linear: by the list, and by earlier runs here."""
+    kept = config.cache.get(KNOWN, []) if config.pluginmanager.hasplugin("cacheprovider") else []
+    return listed().union(kept)
+
+
+def test_the_list_of_linear_patterns_is_of_patterns_that_there_are() -> None:
+    """One that was changed goes from the list; what is new is counted until it is in it."""
+    if sys.version_info[:2] == (3, 11):
+        found, _ = all_uses()
+        assert len(listed() & set(map(digest, found))) > 0.8 * len(found), "run: python -m tests.unit.patterns"
 
 
 def test_what_is_known_of_a_pattern_is_forgotten_when_anything_of_it_changes() -> None:
@@ -128,41 +137,3 @@ def test_steps_are_those_of_re(source: str, text: str) -> None:
     assert stepped.spans(text) == [match.span() for match in pattern.finditer(text)]
     assert stepped.match(text) == (match.end() if (match := pattern.match(text)) else None)
     assert stepped.fullmatch(text) == (match.end() if (match := pattern.fullmatch(text)) else None)
-
-
-def digest(use: Use) -> str:
-    """Return a name for all that decides whether a pattern is linear: itself, how it is used, and what counts it."""
-    return hashlib.sha256(repr((use.pattern.pattern, use.pattern.flags, use.way, _counted_by())).encode()).hexdigest()
-
-
-@cache
-def _counted_by() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(sys.version.encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def offence(use: Use) -> Attack | None:
-    """Return a text over which the steps of a pattern grow faster than the text, or None."""
-    stepped: SteppedPattern | None = None
-    # Repeats with an end, like `{1,40}`, cost more and more until a text is longer than they reach.
-    many = max(4 * FEW, 2 * largest_bound(use.pattern))
-    for attack in attacks(use.pattern):
-        stepped = stepped or SteppedPattern(use.pattern, steps_max=STEPS_MAX)
-        if growth(stepped, use.way, attack, FEW) > FEW // 2 and growth(stepped, use.way, attack, many) > many:
-            return attack
-    return None
-
-
-def growth(pattern: SteppedPattern, way: str, attack: Attack, times: int) -> int:
-    """Return how many steps more the third third of a text costs than the second."""
-    try:
-        first, second, third = (_steps(pattern, way, attack.text(count * times)) for count in (1, 2, 3))
-    except TooManySteps:
-        return STEPS_MAX
-    return (third - second) - (second - first)
-
-
-def _steps(pattern: SteppedPattern, way: str, text: str) -> int:
-    pattern.steps = 0
-    {MATCH: pattern.match, FULLMATCH: pattern.fullmatch, SEARCH: pattern.spans}[way](text)
-    return pattern.steps

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Self
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Period:
     """From a day to a day, both in it."""
 

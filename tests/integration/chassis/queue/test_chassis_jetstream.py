@@ -61,6 +61,11 @@ async def refuse(jetstream: JetStream, server: NatsServer, times: int) -> list[n
     return refused
 
 
+async def test_the_state_of_each_work_queue_is_told_and_of_nothing_else(jetstream: JetStream) -> None:
+    told = [name for name, _, _ in await jetstream.stream_states()]
+    assert told == [name_of(jetstream, stream) for stream, _ in subjects.streams() if stream.work_queue]
+
+
 async def test_every_stream_of_the_table_is_there_and_never_drops_work(jetstream: JetStream) -> None:
     for stream, held in subjects.streams():
         config = (await jetstream.context.stream_info(name_of(jetstream, stream))).config

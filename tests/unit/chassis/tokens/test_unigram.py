@@ -66,14 +66,14 @@ TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="abcdeijlnor
 
 
 @pytest.mark.parametrize("kind", ["pretty", "compact"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(text=TEXTS)
 def test_tokens_are_the_librarys(kind: str, text: str) -> None:
     assert_same(kind, text)
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the model store has no multilingual-e5-small: run `make models`")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=TEXTS)
 def test_tokens_are_those_of_the_embedding_models_tokenizer(text: str) -> None:
     assert_same("real", text)
