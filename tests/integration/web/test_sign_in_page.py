@@ -89,6 +89,8 @@ def by_the_provider(origin: str, issuer: str) -> None:
 def go_on_after_the_session_ended(seen: Window) -> None:
     """The session ends while a question is written: one signs in in another tab, and the question is still there."""
     page = seen.page
+    # What is still being loaded would be refused without the cookie.
+    expect(page.locator(".conversations li").first).to_be_visible()
     page.context.clear_cookies(name=COOKIE)
     page.get_by_role("textbox", name="Question").fill(DRAFT)
     page.locator(".conversations li").first.hover()

@@ -88,7 +88,7 @@ def test_every_error_has_a_disposition(kind: type[ServiceError], deliveries: int
         assert decided is Disposition.ACKNOWLEDGE
     elif kind.retryable and deliveries < DELIVERIES_MAX:
         assert decided is Disposition.RETRY
-    elif issubclass(kind, errors.Unavailable | errors.ResourceExhausted) and age_seconds == 0:
+    elif kind.retryable and issubclass(kind, errors.Unavailable | errors.ResourceExhausted) and age_seconds == 0:
         # An outage is no document's fault.
         assert decided is Disposition.RENEW
     else:

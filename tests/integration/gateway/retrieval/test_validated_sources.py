@@ -119,7 +119,8 @@ async def test_entries_that_cannot_be_embedded_are_told_and_the_documents_answer
         events = await asked(served)
     assert [event.degraded.stage for event in events if event.HasField("degraded")] == ["faq"]
     assert entries(events) == []
-    assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_ANSWERED
+    # No document tells it: what is closest is quoted.
+    assert events[-1].finished.outcome == answer_pb2.ANSWER_OUTCOME_QUOTED
     assert degradations_total.labels("faq", "UNAVAILABLE")._value.get() == before + 1
 
 
