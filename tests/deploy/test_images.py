@@ -50,7 +50,7 @@ if hasattr(imported, "__path__"):
 @cache
 def select(part: str) -> list[str]:
     """Return the lines of a part."""
-    done = subprocess.run([sys.executable, str(FOLDER / "select.py"), part, str(LOCK)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, str(FOLDER / "parts.py"), part, str(LOCK)], capture_output=True, text=True,
                           check=True)
     return done.stdout.splitlines()
 

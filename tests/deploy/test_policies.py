@@ -151,6 +151,8 @@ BROKEN: list[tuple[str, Change]] = [
      lambda made: made["ScaledObject/sourcier-embed"]["spec"].update(minReplicaCount=0)),
     ("scalers_scale_what_is_there", lambda made: made["Deployment/sourcier-embed"]["spec"].update(replicas=1)),
     ("scalers_scale_what_is_there", lambda made: remove(made, "Deployment/sourcier-embed")),
+    ("scalers_scale_what_is_there", lambda made: made["ScaledObject/sourcier-ingest-parse"]["spec"]["advanced"][
+        "horizontalPodAutoscalerConfig"]["behavior"].pop("scaleUp")),
     ("scalers_scale_what_is_there", lambda made: made["ScaledObject/sourcier-embed"]["spec"].pop("fallback")),
     ("what_is_written_is_bounded", lambda made: pod(made)["volumes"][0].update(emptyDir={})),
     ("what_is_written_is_bounded", lambda made: container(made)["volumeMounts"].pop(0)),
