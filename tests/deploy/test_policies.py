@@ -30,7 +30,9 @@ def test_a_rendering_keeps_every_rule(name: str) -> None:
     ("--set", "autoscaling.kind=keda,workloads.ingest-enrich.enabled=true"),
     ("--set", "workloads.gateway.replicas=3,migrate.enabled=false"),
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook"),
-    ("--set", "workloads.generate.image=generate,secrets.keys.SOURCIER_GENERATE_OPENAI_KEY=openai-key"),
+    ("--set", "workloads.generate.image=generate,secrets.keys.SOURCIER_GENERATE_OPENAI_KEY=openai-key,"
+              "settings.SOURCIER_GENERATE_OPENAI_URL=https://api.example.org/v1"),
+    ("--set", "labels.team=search,serviceAccountName=mine,workloads.embed.replicas=0"),
     ("--set", "models.source=image,models.image=registry.example.org/models:1"),
     ("--set", "traces.url=https://traces.example.org:4318/otlp,secrets.keys.SOURCIER_TRACES_HEADERS=traces-headers"),
     ("--set", "internalTls.enabled=true,workloads.ingest-enrich.enabled=true"),
