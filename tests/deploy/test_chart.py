@@ -105,7 +105,8 @@ def test_a_misspelt_field_is_no_valid_manifest() -> None:
     ("workloads.embed.resources.limits.memory=lots", "memory"), ("networkPolicy.nats.port=0", "port"),
     ("image.tag=1.2+build", "tag"), ("secrets.name=My_Secret", "name"), ("models.claim=My_Claim", "claim"),
     ("workloads.gateway.priorityClassName=High", "priorityClassName"), ("workloads.gateway.replicas=two", "replicas"),
-    ("workloads.gateway.tolerations[0].operator=In", "operator"), ("labels.team=a b", "team"), ("secrets=null", "secrets"),
+    ("workloads.gateway.tolerations[0].operator=In", "operator"), ("labels.team=a b", "team"),
+    ("secrets=null", "secrets"),
     ("workloads.gateway.nodeSelector.disk=true", "disk"), ("serviceAccountName=My_Account", "serviceAccountName"),
 ])
 def test_a_bad_value_is_refused_by_its_name(arguments: str, says: str) -> None:
