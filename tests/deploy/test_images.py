@@ -152,7 +152,8 @@ def test_every_image_of_the_chart_is_a_target() -> None:
     targets = set(re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE))
     used: set[str] = set()
     for image in ("generate", "generate-cpu", "generate-gpu"):
-        for each in rendered("--set", f"workloads.generate.image={image}"):
+        for each in rendered("--set", f"workloads.generate.image={image},"
+                                      "settings.SOURCIER_GENERATE_OPENAI_URL=https://api.example.org/v1"):
             if each["kind"] in {"Deployment", "Job"}:
                 pod = each["spec"]["template"]["spec"]
                 used |= {container["image"].partition("sourcier-")[2].partition(":")[0]
