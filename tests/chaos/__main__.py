@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from tests.chaos import bucket, leaks, report, simulation, throughput, trial, upgrade
+from tests.chaos import bucket, leaks, recovery, report, scaling, simulation, throughput, trial, upgrade
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import serving
 from tests.chaos.probes import PROBES
@@ -22,12 +22,14 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.trial import Outcome
 
 NAMES = (*SCENARIOS, *PROBES, "simulation")
-APART = ("bucket", "leaks", "throughput", "upgrade")
+APART = ("bucket", "leaks", "recovery", "scaling", "throughput", "upgrade")
 """Run only where they are named."""
 SIMULATIONS = 10_000
 """Seeds of the simulated ingest in one run."""
 GOOD_DOCUMENTS = 200
 """In each round of `throughput`."""
+RECOVERED_DOCUMENTS = 200
+"""Before the moment that `recovery` goes back to."""
 
 
 def main() -> int:
@@ -37,6 +39,9 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="sourcier-chaos-"))
     folder.chmod(0o711)  # PostgreSQL's unprivileged user has to reach its part of it
     outcomes: list[Outcome] = []
+    if "recovery" in _names(arguments.scenario) and recovery.lacking():
+        sys.stderr.write(f"recovery cannot run here: {recovery.lacking()}\n")
+        return 1
     try:
         asyncio.run(_campaign(arguments, folder, outcomes))
     except KeyboardInterrupt:
@@ -77,6 +82,12 @@ async def _run(name: str, seed: int, folder: Path, arguments: argparse.Namespace
     elif name == "leaks":
         async with serving(folder / f"{name}-{seed}") as servers:
             yield await leaks.run(servers, seed)
+    elif name == "recovery":
+        yield await recovery.run(folder / f"{name}-{seed}", seed=seed, documents=RECOVERED_DOCUMENTS)
+    elif name == "scaling":
+        for load in scaling.LONG:
+            async with serving(folder / f"{name}-{seed}-{load.fixed}") as servers:
+                yield await scaling.run(servers, seed=seed, load=load)
     elif name == "throughput":
         async with serving(folder / f"{name}-{seed}") as servers:
             yield await throughput.run(servers, seed, GOOD_DOCUMENTS)

@@ -83,7 +83,7 @@ class Questions:
             number = offset
             while True:
                 number += 1
-                await self._ask(client, number % ANCHORS, conversation.conversation_id)
+                await self.ask(client, number % ANCHORS, conversation.conversation_id)
                 await asyncio.sleep(0.1)
 
     async def look_back(self) -> None:
@@ -94,7 +94,7 @@ class Questions:
                 if not 2 * asked <= len(kept) <= 2 * asked + 2:
                     self.failures.append(f"a conversation of {asked} questions has {len(kept)} messages")
 
-    async def _ask(self, client: Client, anchor: int, conversation_id: str) -> None:
+    async def ask(self, client: Client, anchor: int, conversation_id: str) -> None:
         try:
             answer = await client.answer(
                 question(anchor), collection=COLLECTION, conversation_id=conversation_id,

@@ -65,15 +65,16 @@ def make_base() -> None:
     run("buildah", "commit", "--quiet", "--rm", container, BASE)
 
 
-def build(target: str) -> None:
-    """Build a target; pip is set up in it as it is here."""
+def build(target: str, *, output: Path | None = None) -> None:
+    """Build a target; pip is set up in it as it is here. With `output`, its files are written into that folder."""
     make_base()
+    written = ["--output", f"type=local,dest={output}"] if output else ["--tag", name(target)]
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         volumes, has_wheels = _pip(Path(folder))
         run(
             "buildah", "bud", "--quiet", "--isolation", "chroot", "--network", "host", "--layers", "--format", "docker",
             "--build-arg", f"BASE={BASE}", *(["--build-arg", "TORCH="] if has_wheels else []), *volumes,
-            "--target", target, "--file", "deploy/docker/Dockerfile", "--tag", name(target), ".",
+            "--target", target, "--file", "deploy/docker/Dockerfile", *written, ".",
         )
 
 

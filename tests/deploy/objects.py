@@ -100,3 +100,9 @@ def told_by(trigger: Manifest) -> list[str]:
     """Return the labels of queues that a trigger's query has, the greatest of what each accept pod tells."""
     query = trigger["metadata"].get("query", "") if trigger["type"] == "prometheus" else ""
     return re.findall(r'^max\(sourcier_queue_messages\{[^}]*\bconsumer="([a-z0-9_]+)"\}\)$', query)
+
+
+def growth_seconds(spec: Manifest) -> int:
+    """Return for how many seconds a lag has to last before a ScaledObject adds replicas."""
+    behavior = spec.get("advanced", {}).get("horizontalPodAutoscalerConfig", {}).get("behavior", {})
+    return int(behavior.get("scaleUp", {}).get("stabilizationWindowSeconds", 0))

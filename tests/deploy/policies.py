@@ -13,6 +13,7 @@ from sourcier.services.chassis.environment import declared_variables
 from sourcier.services.chassis.queue.durables import durables, figures
 from tests.deploy.objects import (
     Rendered,
+    growth_seconds,
     health_port,
     least_replicas,
     mounted_secrets,
@@ -375,6 +376,8 @@ def scalers_scale_what_is_there(rendered: Rendered) -> Iterator[str]:
             yield f"{scaler['metadata']['name']} scales {name} to {least} replicas"
         if scaler["kind"] == "ScaledObject" and "fallback" not in spec:
             yield f"{scaler['metadata']['name']} has no fallback for a broker that cannot be asked"
+        if scaler["kind"] == "ScaledObject" and not (lasting := growth_seconds(spec)) > 0:
+            yield f"{scaler['metadata']['name']} grows by what passes within seconds: a window of {lasting} s"
     for name in sorted({name for name in scaled if scaled.count(name) > 1}):
         yield f"{name} has two scalers"
 

@@ -28,6 +28,8 @@ MATRIX: list[tuple[str, ...]] = [
      "--set", "traces.url=http://collector:4318,traces.ratio=0.5,secrets.keys.SOURCIER_TRACES_HEADERS=traces"),
     ("--set", "secrets.natsCredentials=nats.creds,secrets.keys.SOURCIER_GATEWAY_WEBHOOK_TOKEN=webhook",
      "--set", "image.registry=registry.example.org/team,image.tag=1.2.3,image.pullSecrets[0].name=mine",
+     "--set", "serviceAccountName=mine,labels.example\\.org/team=search",
+     "--set-json", 'workloads.gateway.tolerations=[{"key":"a","operator":"Exists","effect":"NoSchedule"}]',
      "--set-json", 'networkPolicy.clients=[{"namespaceSelector":{"matchLabels":{"name":"ingress"}}}]',
      "--set-json", 'workloads.gateway.nodeSelector={"disk":"fast"}',
      "--set-json", 'workloads.gateway.affinity={"nodeAffinity":{}}',
@@ -101,11 +103,46 @@ def test_a_misspelt_field_is_no_valid_manifest() -> None:
     ("secrets.keys.SOURCIER_POSTGRES_URL=", "SOURCIER_POSTGRES_URL"), ("secrets.keys.SOURCIER_PASSWORD=a", "PASSWORD"),
     ("internalTls.issuer.kind=Isuer", "kind"), ("internalTls.duration=90d", "duration"),
     ("workloads.embed.resources.limits.memory=lots", "memory"), ("networkPolicy.nats.port=0", "port"),
+    ("image.tag=1.2+build", "tag"), ("secrets.name=My_Secret", "name"), ("models.claim=My_Claim", "claim"),
+    ("workloads.gateway.priorityClassName=High", "priorityClassName"), ("workloads.gateway.replicas=two", "replicas"),
+    ("workloads.gateway.tolerations[0].operator=In", "operator"), ("labels.team=a b", "team"),
+    ("secrets=null", "secrets"),
+    ("workloads.gateway.nodeSelector.disk=true", "disk"), ("serviceAccountName=My_Account", "serviceAccountName"),
 ])
 def test_a_bad_value_is_refused_by_its_name(arguments: str, says: str) -> None:
     with pytest.raises(ValueError, match=r"values don't meet the specifications") as raised:
         render.template("--set", arguments)
     assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(("arguments", "says", "way_out"), [
+    ("image.registry=https://registry.example.org/team", "https://registry", "without a scheme"),
+    ("image.tag=latest", "latest", "name a version"),
+    ("settings.SOURCIER_INTERNAL_TOKEN=word", "settings.SOURCIER_INTERNAL_TOKEN", "key in secrets.keys.SOURCIER_INTER"),
+    ("workloads.web.settings.SOURCIER_WEB_SESSION_SECRET=word", "workloads.web.settings", "into the Secret sourcier"),
+    ("workloads.gateway.min=7", "min=7 is above max=6", "gateway"),
+    ("workloads.ingest-accept.enabled=false", "workloads.ingest-accept.enabled=false", "replicas=0"),
+    ("models.generate=", "models.generate", "name one"),
+    ("workloads.generate.image=generate", "image=generate", "SOURCIER_GENERATE_OPENAI_URL"),
+    ("workloads.ingest-speech.enabled=true,models.speech=", "ingest-speech", "models.speech"),
+    ("labels.app\\.kubernetes\\.io/name=mine", "labels.app.kubernetes.io/name", "a prefix of your own"),
+])
+def test_values_that_do_not_fit_are_told_with_a_way_out(arguments: str, says: str, way_out: str) -> None:
+    with pytest.raises(ValueError, match=r"these values do not fit") as raised:
+        render.template("--set", arguments)
+    assert says in str(raised.value)
+    assert way_out in str(raised.value)
+
+
+def test_whatever_changes_the_job_changes_its_name() -> None:
+    def name(*arguments: str) -> str:
+        [job] = [each for each in rendered(*arguments) if each["kind"] == "Job"]
+        return str(job["metadata"]["name"])
+
+    changes = ("image.tag=1.2.3", "image.pullSecrets[0].name=mine", "labels.team=a", "serviceAccountName=mine",
+               "migrate.resources.limits.memory=1Gi", "secrets.name=other", "image.pullPolicy=Always")
+    names = [name(), *(name("--set", each) for each in changes)]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("name", PROFILES)

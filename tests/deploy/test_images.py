@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -18,6 +19,14 @@ from tests.deploy.conftest import rendered
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "docker"
 LOCK = ROOT / "requirements" / "services.lock"
+_found = importlib.util.spec_from_file_location("trim", FOLDER / "trim.py")
+assert _found is not None
+assert _found.loader is not None
+trim = importlib.util.module_from_spec(_found)
+_found.loader.exec_module(trim)
+# Modules that images lack, as names to import.
+TRIMMED = {f"{package}.{pattern}".replace("/", ".") for package, patterns in trim.BY_PACKAGE.items()
+           for pattern in patterns if not set("*.") & set(pattern)}
 DOCKERFILE = (FOLDER / "Dockerfile").read_text("utf-8")
 PARTS = {
     "gateway": ("common",), "web": ("common", "web"), "migrate": ("common",), "first-key": ("common",),
@@ -34,11 +43,13 @@ ROOMS = {
 
 IMPORT = """
 import importlib, pkgutil, sys
-lacking, module = set(sys.argv[2].split(",")), sys.argv[1]
+lacking, trimmed, module = set(sys.argv[2].split(",")), set(sys.argv[3].split(",")), sys.argv[1]
 class Lacking:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in lacking:
             raise ModuleNotFoundError(f"{name} is in no layer of the image", name=name)
+        if name in trimmed or "tests" in name.split("."):
+            raise ModuleNotFoundError(f"{name} is left out of images", name=name)
 sys.meta_path.insert(0, Lacking())
 imported = importlib.import_module(module)
 if hasattr(imported, "__path__"):
@@ -50,7 +61,7 @@ if hasattr(imported, "__path__"):
 @cache
 def select(part: str) -> list[str]:
     """Return the lines of a part."""
-    done = subprocess.run([sys.executable, str(FOLDER / "select.py"), part, str(LOCK)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, str(FOLDER / "parts.py"), part, str(LOCK)], capture_output=True, text=True,
                           check=True)
     return done.stdout.splitlines()
 
@@ -81,8 +92,10 @@ def lacking(parts: tuple[str, ...]) -> set[str]:
 
 def imported(module: str, parts: tuple[str, ...]) -> str:
     """Import a module, or a room with all of its modules, with nothing but what some parts hold; return what failed."""
-    done = subprocess.run([sys.executable, "-c", IMPORT, module, ",".join(sorted(lacking(parts)))], cwd=ROOT,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, module, ",".join(sorted(lacking(parts))), ",".join(sorted(TRIMMED))], cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )
     return "" if done.returncode == 0 else done.stderr[-2000:]
 
 
@@ -96,6 +109,30 @@ def test_a_service_imports_nothing_that_its_image_lacks(service: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_module_of_a_room_imports_what_its_image_lacks(room: str) -> None:
     assert imported(room, ROOMS[room]) == ""
+
+
+def test_what_no_service_reads_is_taken_out_and_no_more(tmp_path: Path) -> None:
+    site = tmp_path / "lib" / "python3.11" / "site-packages"
+    kept = ("onnxruntime/capi/onnxruntime_pybind11_state.so", "openvino/libs/libopenvino_intel_cpu_plugin.so",
+            "openvino/libs/libopenvino_onnx_frontend.so.1", "numpy/testing/__init__.py", "numpy/__init__.py")
+    left_out = ("onnxruntime/capi/libonnxruntime.so.1.31.1", "openvino/libs/libopenvino_intel_gpu_plugin.so",
+                "openvino/libs/libopenvino_jax_frontend.so.1", "numpy/_core/tests/test_a.py", "numpy/__init__.pyi",
+                "onnxruntime/tools/a.py", "sourcier/models/reader/reader.safetensors")
+    for name in (*kept, *left_out):
+        file = site / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"")
+    done = subprocess.run([sys.executable, str(FOLDER / "trim.py"), str(tmp_path)], capture_output=True, text=True,
+                          env={"PATH": ""}, check=True)
+    assert "no `strip` here" in done.stdout
+    assert {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()} == set(kept)
+
+
+def test_every_file_that_is_left_out_is_there_in_the_packages() -> None:
+    site = Path(importlib.util.find_spec("numpy").origin).parents[1]  # type: ignore[union-attr,arg-type]
+    unmatched = [f"{package}/{pattern}" for package, patterns in trim.BY_PACKAGE.items() for pattern in patterns
+                 if not any((folder / package).glob(pattern) for folder in (site, ROOT))]
+    assert unmatched == []
 
 
 def test_images_hold_what_is_theirs_alone() -> None:
@@ -115,7 +152,8 @@ def test_every_image_of_the_chart_is_a_target() -> None:
     targets = set(re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE))
     used: set[str] = set()
     for image in ("generate", "generate-cpu", "generate-gpu"):
-        for each in rendered("--set", f"workloads.generate.image={image}"):
+        for each in rendered("--set", f"workloads.generate.image={image},"
+                                      "settings.SOURCIER_GENERATE_OPENAI_URL=https://api.example.org/v1"):
             if each["kind"] in {"Deployment", "Job"}:
                 pod = each["spec"]["template"]["spec"]
                 used |= {container["image"].partition("sourcier-")[2].partition(":")[0]

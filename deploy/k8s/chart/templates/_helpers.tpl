@@ -13,6 +13,9 @@ app.kubernetes.io/component: {{ .name }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: sourcier
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- with .root.Values.labels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "sourcier.image" -}}

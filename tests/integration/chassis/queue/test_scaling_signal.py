@@ -1,8 +1,8 @@
 """What KEDA would see and do: the rendered triggers against the monitoring port of a real broker, by KEDA's arithmetic.
 
-KEDA's nats-jetstream scaler reads `/jsz?acc=…&consumers=true&config=true`; a queue's lag is `num_pending` plus
-`num_ack_pending`, and the autoscaler asks for as many replicas as the largest quotient of lag and threshold. Its
-prometheus scaler asks a query: here the figure is taken from where ingest's comes from, `depths`.
+The autoscaler asks for as many replicas as the largest quotient of lag and threshold. KEDA's prometheus scaler asks a
+query: here the figure is taken from where ingest's comes from, `depths`. Real processes of ingest that come and go by
+this, at the autoscaler's pace, are in tests/chaos/scaling.py.
 """
 
 from __future__ import annotations
@@ -17,47 +17,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import yaml
 
 from sourcier.events.v1 import events_pb2
 from sourcier.services.chassis.queue import subjects
-from sourcier.services.chassis.queue.consuming import Consumer, Delivery
+from sourcier.services.chassis.queue.consuming import Delivery
 from sourcier.services.chassis.queue.durables import durables
 from sourcier.services.chassis.queue.fair_consuming import FairConsumer
 from sourcier.services.chassis.queue.jetstream import JetStream
-from sourcier.services.stack.processes.ports import free_ports
-from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
+from sourcier.services.stack.servers.nats import NatsServerSettings
 from tests.integration.chassis.fix_jetstream import ready
+from tests.keda import Monitored, scalers
 
-ROOT = Path(__file__).parents[4]
-RENDERED = ROOT / "deploy" / "k8s" / "rendered" / "autoscaled" / "sourcier.yaml"
 PREFIX = subjects.DEFAULT_PREFIX
 SPACE = "multilingual-e5-small-ff671f68"
 TOKEN = subjects.space_token(SPACE)
 LOAD = 200
-
-
-def scalers() -> dict[str, Any]:
-    """Return the ScaledObjects that are checked in, by what they scale."""
-    manifests = yaml.load_all(RENDERED.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {each["spec"]["scaleTargetRef"]["name"]: each["spec"] for each in manifests
-            if each and each["kind"] == "ScaledObject"}
-
-
-class Monitored(NatsServer):
-    """A broker with its monitoring port open, as a cluster's is to KEDA."""
-
-    monitor = 0
-
-    async def prepare(self) -> None:
-        """Choose the port too."""
-        self.monitor = self.monitor or free_ports(1)[0]
-        await super().prepare()
-
-    def _configuration(self) -> str:
-        return f'{super()._configuration()}\nhttp: "127.0.0.1:{self.monitor}"\n'
 
 
 class Scaler:
@@ -77,15 +52,7 @@ class Scaler:
         return max(self._specification["minReplicaCount"], min(max(asked), self._specification["maxReplicaCount"]))
 
     async def _asked(self, trigger: dict[str, str]) -> int:
-        url = f"http://127.0.0.1:{self._server.monitor}/jsz"
-        async with httpx.AsyncClient() as client:
-            told = (await client.get(url, params={
-                "acc": trigger["account"], "consumers": "true", "config": "true"
-            })).json()
-        [account] = told["account_details"]
-        [stream] = [each for each in account["stream_detail"] if each["name"] == trigger["stream"]]
-        [consumer] = [each for each in stream["consumer_detail"] if each["name"] == trigger["consumer"]]
-        lag = consumer["num_pending"] + consumer["num_ack_pending"]
+        [lag] = await self._server.lags([trigger])
         return math.ceil(lag / int(trigger["lagThreshold"]))
 
     @staticmethod
@@ -147,32 +114,24 @@ async def test_replicas_follow_what_waits(tmp_path: Path, stage: str, waiting: i
         assert await Scaler(server, scalers()[f"sourcier-{stage}"]).replicas(jetstream) == replicas
 
 
-@pytest.mark.parametrize("stage", ["ingest-parse", "embed"])
-async def test_a_load_is_worked_off_by_replicas_that_come_and_go_and_each_message_is_done_once(
-    tmp_path: Path, stage: str
+async def test_a_load_of_embed_is_worked_off_by_replicas_that_come_and_go_and_each_message_is_done_once(
+    tmp_path: Path,
 ) -> None:
     done: Counter[str] = Counter()
     counts: list[int] = []
-
-    async def read(message: events_pb2.DocumentReceived, delivery: Delivery) -> None:
-        await asyncio.sleep(0.02)
-        done[message.version.document_id] += 1
 
     async def embed(message: events_pb2.ChunksReady, delivery: Delivery) -> None:
         await asyncio.sleep(0.02)
         done[str(message.batch_no)] += 1
 
-    def replica(jetstream: JetStream) -> Consumer[Any]:
-        concurrency = {"interactive": 1, "bulk": 1}
-        if stage == "embed":
-            return FairConsumer(
-                jetstream, subjects.CHUNKS_READY, told=subjects.CHUNKS_TOLD, stage="embed", suffix=TOKEN, handle=embed,
-                concurrency=concurrency, cost=lambda message: 1.0,
-            )
-        return Consumer(jetstream, subjects.DOCUMENT_RECEIVED, stage="parse", handle=read, concurrency=concurrency)
+    def replica(jetstream: JetStream) -> FairConsumer[events_pb2.ChunksReady]:
+        return FairConsumer(
+            jetstream, subjects.CHUNKS_READY, told=subjects.CHUNKS_TOLD, stage="embed", suffix=TOKEN, handle=embed,
+            concurrency={"interactive": 1, "bulk": 1}, cost=lambda message: 1.0,
+        )
 
     async with broker(tmp_path) as (server, jetstream), AsyncExitStack() as ended:
-        scaler = Scaler(server, scalers()[f"sourcier-{stage}"])
+        scaler = Scaler(server, scalers()["sourcier-embed"])
         replicas: list[tuple[asyncio.Event, asyncio.Task[None]]] = []
 
         async def scale(wanted: int) -> None:
@@ -188,7 +147,7 @@ async def test_a_load_is_worked_off_by_replicas_that_come_and_go_and_each_messag
                 await task
 
         ended.push_async_callback(scale, 0)
-        await send(jetstream, LOAD, to=stage, tenants=4)
+        await send(jetstream, LOAD, to="embed", tenants=4)
         async with asyncio.timeout(90):
             while len(done) < LOAD or counts[-1] > 1:
                 wanted = await scaler.replicas(jetstream)

