@@ -77,7 +77,7 @@ class AskedTimes:
                 if period is not None and _names(title, event)
             ]
             if named:
-                yield event.opening.of(min(named))
+                yield event.opening.of(min(named, key=lambda period: (period.start, period.end)))
 
 
 def asked_times(question: str, *, today: date) -> AskedTimes | None:
