@@ -21,7 +21,7 @@ from tests.integration.index.writer import Writer
 TENANT = "acme"
 OF_THE_TENANT = {
     # Seen by the services alone, or about no collection.
-    "outbox", "file_removals", "reconciliations", "listed_objects", "staged_batches", "erasures",
+    "outbox", "file_removals", "reconciliations", "listed_objects", "staged_batches", "erasures", "daily_use",
     # Read before it is known what a caller may see; what is listed of them is chosen by the gateway.
     "api_keys", "grants",
 }

@@ -168,7 +168,11 @@ async def test_an_object_that_was_renamed_stays_the_document_that_it_was(
     await put(watching, "dernier.md", TEXT)
     await delete(watching, "nouveau.md")
     await notify(watching, "dernier.md", "s3:ObjectCreated:Copy")
-    await texts_become(watching, TEXT)
+
+    async def renamed() -> bool:
+        return await _document(watching) == (document_id, "dernier.md") and await settled(watching)
+
+    await eventually(renamed)
     await put(watching, "nouveau.md", TEXT)
     await notify(watching, "nouveau.md")
     await texts_become(watching, TEXT, TEXT)
