@@ -44,8 +44,10 @@ async def _measure(calls: Table, parts: Table, real: RealTexts, *, url: str, nam
     ):
         async def ask(number: int) -> None:
             found = await client.search(real.questions[number], mode="reranked")
-            if not found.passages or found.degradations:
-                raise RuntimeError(f"{real.questions[number]!r} was not answered whole: {found.degradations}")
+            # Other spellings that were searched for, too, are told there: they add, and take nothing.
+            lesser = [each for each in found.degradations if each.stage != "spelling"]
+            if not found.passages or lesser:
+                raise RuntimeError(f"{real.questions[number]!r} was not answered whole: {lesser}")
 
         # Once for the caches, which a service that runs has warm.
         await under_load(ask, clients=2, questions=count, times=count, seconds_max=60)
