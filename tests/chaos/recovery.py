@@ -26,15 +26,15 @@ from sourcier.services.stack.processes.users import unprivileged_user
 from sourcier.services.stack.servers.nats import NatsServer, NatsServerSettings
 from sourcier.services.stack.servers.postgres import PostgresServer, PostgresServerSettings
 from sourcier.services.stack.servers.s3 import REGION, S3Server, S3ServerSettings
-from tests.chaos import checker, upgrade
+from tests.chaos import upgrade
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import COLLECTION, Servers
+from tests.chaos.converging import converged
 from tests.chaos.generator import TENANTS, Step
 from tests.chaos.history import History
 from tests.chaos.keeper import REPOSITORY
 from tests.chaos.nursery import Nursery
 from tests.chaos.senders import Senders, Telling
-from tests.chaos.state import read_state, waiting_messages
 from tests.chaos.trial import Outcome
 
 PAGE = REPOSITORY / "docs" / "running" / "backups.md"
@@ -151,15 +151,15 @@ class Recovery:
         began = time.monotonic()
         await self._lose()
         await self._recover(moment)
-        findings = await self._converged()
+        findings, _ = await converged(self._cluster, self._history, seconds_max=CONVERGE_SECONDS_MAX)
         self._figures["under way at the moment"] = str(under_way)
         self._figures["from the loss until all was there"] = f"{time.monotonic() - began:.0f} s"
         await self._ask()
         findings += await self._originals(kept)
         await self._send(range(LATE, LATE + 5))
-        findings += await self._converged()
+        late, state = await converged(self._cluster, self._history, seconds_max=CONVERGE_SECONDS_MAX)
+        findings += late
         findings += [Finding("F-I8", "unfinished", text) for text in self._questions.failures]
-        state = await read_state(self._cluster.database, TENANTS)
         return Outcome(
             scenario="recovery", seed=self._seed, events=self._history.events,
             faults=Counter({"all servers lost": 1}), findings=tuple(findings),
@@ -251,15 +251,6 @@ class Recovery:
         await self._shell(rest)
         await self._cluster.jetstream.ensure_streams()
         await _started(self._fleet)
-
-    async def _converged(self) -> list[Finding]:
-        ends_at = time.monotonic() + CONVERGE_SECONDS_MAX
-        while True:
-            state = await read_state(self._cluster.database, TENANTS)
-            findings = checker.check(self._history, state, await waiting_messages(self._cluster.jetstream))
-            if not findings or time.monotonic() > ends_at:
-                return findings
-            await asyncio.sleep(0.5)
 
     async def _originals(self, kept: Mapping[str, str]) -> list[Finding]:
         """Return which originals are not what was sent."""

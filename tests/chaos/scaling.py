@@ -27,14 +27,13 @@ from sourcier.services.chassis.models.store import root_of
 from sourcier.services.chassis.postgres.database import ALL_TENANTS
 from sourcier.services.chassis.queue import subjects
 from sourcier.services.stack.servers.nats import NatsServerSettings
-from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import COLLECTION, Cluster, Servers
+from tests.chaos.converging import converged
 from tests.chaos.generator import TENANTS, Step
 from tests.chaos.history import History
 from tests.chaos.keeper import Keeper, Plan
 from tests.chaos.nursery import Nursery
-from tests.chaos.state import read_state, waiting_messages
 from tests.chaos.trial import Outcome
 from tests.keda import SYNC_SECONDS, Autoscaler, Monitored, scalers
 
@@ -172,12 +171,13 @@ class Scaling:
             scaling.cancel()
         for each in self._deployments.values():
             await each.ended()
-        findings, documents, letters = await self._converge()
+        findings, state = await converged(self._cluster, self._history, seconds_max=CONVERGE_SECONDS_MAX)
         findings += [Finding("F-I6", "unfinished", text) for text in self._wrong()]
         return Outcome(
             scenario=self._load.name, seed=self._seed, events=self._history.events,
             faults=Counter({f"{name} scaled": len(each.counts) - 1 for name, each in self._deployments.items()}),
-            findings=tuple(findings), recovery_seconds=drained_after - sent_after, documents=documents, letters=letters,
+            findings=tuple(findings), recovery_seconds=drained_after - sent_after,
+            documents=len(state.documents), letters=len(state.letters),
             figures={
                 "documents": f"{self._load.documents:,}, the last one sent after {sent_after:.0f} s",
                 "drained after": f"{drained_after:.0f} s, {self._load.documents / drained_after:.1f} a second",
@@ -254,15 +254,6 @@ class Scaling:
     async def _few_again(self) -> None:
         while not self._load.fixed and any(each.counts[-1] > 1 for each in self._deployments.values()):
             await asyncio.sleep(0.2)
-
-    async def _converge(self) -> tuple[list[Finding], int, int]:
-        ends_at = time.monotonic() + CONVERGE_SECONDS_MAX
-        while True:
-            state = await read_state(self._cluster.database, TENANTS)
-            findings = checker.check(self._history, state, await waiting_messages(self._cluster.jetstream))
-            if not findings or time.monotonic() > ends_at:
-                return findings, len(state.documents), len(state.letters)
-            await asyncio.sleep(0.5)
 
     def _wrong(self) -> list[str]:
         """Return what the replicas did that they should not."""

@@ -22,16 +22,16 @@ from typing import Literal
 
 from sourcier import Client, SourcierError
 from sourcier.services.stack.processes.ports import HOST, free_ports
-from tests.chaos import checker
 from tests.chaos.checker import Finding
 from tests.chaos.cluster import COLLECTION, Cluster, Servers
+from tests.chaos.converging import converged
 from tests.chaos.generator import TENANTS, Generator, Habits, Step
 from tests.chaos.history import History
 from tests.chaos.keeper import REPOSITORY, Keeper, Plan
 from tests.chaos.nursery import Nursery
 from tests.chaos.observer import Observer
 from tests.chaos.senders import Senders, Telling
-from tests.chaos.state import read_state, waiting_messages
+from tests.chaos.state import read_state
 from tests.chaos.trial import Outcome
 
 Direction = Literal["services first", "gateway first"]
@@ -155,13 +155,14 @@ class Upgrade:
             for task in load[1:]:
                 task.cancel()
         began = time.monotonic()
-        findings, documents, letters = await self._converge()
+        findings, state = await converged(self._cluster, self._history, seconds_max=CONVERGE_SECONDS_MAX)
         await self._questions.look_back()
         findings += observer.findings
         findings += [Finding("F-I8", "unfinished", each) for each in (*self._questions.failures, *self._exits)]
         return Outcome(
             scenario=f"upgrade, {self._order}", seed=self._seed, events=self._history.events, faults=self._changes,
-            findings=tuple(findings), recovery_seconds=time.monotonic() - began, documents=documents, letters=letters,
+            findings=tuple(findings), recovery_seconds=time.monotonic() - began,
+            documents=len(state.documents), letters=len(state.letters),
             figures={
                 "questions answered": str(self._questions.answered),
                 "questions failed": str(len(self._questions.failures)),
@@ -196,14 +197,6 @@ class Upgrade:
                 await self._senders.perform(next(steps), group)
                 await asyncio.sleep(PACE_SECONDS)
 
-    async def _converge(self) -> tuple[list[Finding], int, int]:
-        ends_at = time.monotonic() + CONVERGE_SECONDS_MAX
-        while True:
-            state = await read_state(self._cluster.database, TENANTS)
-            findings = checker.check(self._history, state, await waiting_messages(self._cluster.jetstream))
-            if not findings or time.monotonic() > ends_at:
-                return findings, len(state.documents), len(state.letters)
-            await asyncio.sleep(0.5)
 
 
 async def send_anchors(cluster: Cluster, senders: Senders) -> None:
